@@ -1,0 +1,97 @@
+"""The only printing. Data goes to stdout, talk to stderr."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from edgekit.errors import EdgekitError
+from edgekit.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, and whether it holds numbers (right-aligned)."""
+
+    title: str
+    number: bool = False
+
+
+def data(text: str) -> None:
+    """Write ``text`` to stdout."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def data_json(value: Any) -> None:
+    """Write ``value`` as JSON to stdout. NaN and infinities must have been replaced before."""
+    data(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def talk(text: str) -> None:
+    """Say something to the person at the terminal, on stderr."""
+    sys.stderr.write(text + "\n")
+
+
+def error(problem: EdgekitError) -> None:
+    """Say what was wrong and, after an empty line, what to do."""
+    talk(f"error: {problem.message}")
+    if problem.hint:
+        talk(f"\nhint: {problem.hint}")
+
+
+def table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    """Write a table to stdout. Cells are plain text: nothing in them is read as markup.
+
+    Control characters (a model's names may hold escape sequences) are shown as their escapes.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    def cell(value: str) -> Text:
+        return Text(visible(value))
+
+    view = Table(title=Text(visible(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        view.add_column(Text(column.title), justify="right" if column.number else "left", overflow="fold")
+    for row in rows:
+        view.add_row(*(cell(value) for value in row))
+    console = Console(file=sys.stdout, highlight=False)
+    if not sys.stdout.isatty():
+        console.width = 200  # a file or a pipe has no width: do not fold what a person may grep
+    console.print(view)
+
+
+def visible(text: str) -> str:
+    """Replace control characters by their escapes, so that a name from a model cannot drive the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """Show one line of progress on stderr while the block runs; silent when stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    bar = RichProgress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+
+        def show(message: str, done: float | None = None) -> None:
+            bar.update(task, description=visible(message), total=None if done is None else 1.0, completed=done or 0.0)
+
+        yield show

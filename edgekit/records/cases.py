@@ -1,0 +1,145 @@
+"""Golden cases: inputs, and the outputs that the desktop reference gave. They travel in every bundle."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from edgekit.records import tensors
+from edgekit.records.tensors import Array, Value
+from edgekit.records.validate import validated
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What a case can prove.
+
+    ``ulp_shift``: the largest change of any output, relative to that output's scale, when every float input moves by
+    one unit in the last place. ``weight_shift``: the same when the weights are disturbed by 1 %. None: not measured.
+    ``weak`` lists in words why the case proves little; a case with an empty list is strong.
+    """
+
+    ulp_shift: float | None = None
+    weight_shift: float | None = None
+    weak: tuple[str, ...] = ()
+
+    @property
+    def strong(self) -> bool:
+        return not self.weak
+
+
+@dataclass(frozen=True)
+class FeedBack:
+    """A stateful loop: run ``steps`` times, each time giving output ``links[input]`` back as that input."""
+
+    steps: int
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class GoldenCase:
+    """Inputs, and the reference outputs (of the last step, where the case feeds outputs back)."""
+
+    id: str
+    origin: str
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    grade: Grade = Grade()
+    feed_back: FeedBack | None = None
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """An error passes when it is at most ``absolute + relative * scale``; see ``edgekit.compare``."""
+
+    relative: float
+    absolute: float
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Where reference outputs came from: runtime and version, optimization level, and its timings on that machine."""
+
+    name: str
+    runtime: str
+    runtime_version: str
+    optimization: str
+
+
+@dataclass(frozen=True, eq=False)
+class CaseSet:
+    """Everything in ``cases.json`` and ``cases.safetensors``.
+
+    ``tolerance`` is by dtype; ``output_tolerance`` overrides it for single outputs. ``left_out`` says in words which
+    cases were tried and are not here, and why.
+    """
+
+    model_sha256: str
+    reference: Reference
+    tolerance: Mapping[str, Tolerance]
+    output_tolerance: Mapping[str, Tolerance]
+    cases: tuple[GoldenCase, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def to_files(case_set: CaseSet) -> tuple[dict[str, Any], bytes]:
+    """Return ``cases.json`` (as a JSON value) and the bytes of ``cases.safetensors``."""
+    arrays: dict[str, Array] = {}
+    cases = []
+    for case in case_set.cases:
+        inputs, input_arrays = tensors.split(f"{case.id}/input", case.inputs)
+        outputs, output_arrays = tensors.split(f"{case.id}/output", case.outputs)
+        arrays |= input_arrays | output_arrays
+        cases.append(
+            {
+                "id": case.id,
+                "origin": case.origin,
+                "grade": {
+                    "ulp_shift": case.grade.ulp_shift,
+                    "weight_shift": case.grade.weight_shift,
+                    "weak": list(case.grade.weak),
+                },
+                "feed_back": None
+                if case.feed_back is None
+                else {"steps": case.feed_back.steps, "links": dict(case.feed_back.links)},
+                "inputs": inputs,
+                "outputs": outputs,
+            }
+        )
+    document = {
+        "format": FORMAT,
+        "model_sha256": case_set.model_sha256,
+        "reference": vars(case_set.reference),
+        "tolerance": {key: vars(value) for key, value in case_set.tolerance.items()},
+        "output_tolerance": {key: vars(value) for key, value in case_set.output_tolerance.items()},
+        "left_out": list(case_set.left_out),
+        "cases": cases,
+    }
+    return document, tensors.encode(arrays)
+
+
+def from_files(document: Any, data: bytes) -> CaseSet:
+    """Undo ``to_files``. Raises UsageError when the document does not fit its schema or the tensors."""
+    document = validated(document, "cases", "cases.json")
+    arrays = tensors.decode(data, "cases.safetensors")
+    return CaseSet(
+        model_sha256=document["model_sha256"],
+        reference=Reference(**document["reference"]),
+        tolerance={key: Tolerance(**value) for key, value in document["tolerance"].items()},
+        output_tolerance={key: Tolerance(**value) for key, value in document["output_tolerance"].items()},
+        left_out=tuple(document["left_out"]),
+        cases=tuple(_case(case, arrays) for case in document["cases"]),
+    )
+
+
+def _case(case: Mapping[str, Any], arrays: Mapping[str, Array]) -> GoldenCase:
+    grade, feed_back = case["grade"], case["feed_back"]
+    return GoldenCase(
+        id=case["id"],
+        origin=case["origin"],
+        inputs=tensors.join(case["inputs"], arrays),
+        outputs=tensors.join(case["outputs"], arrays),
+        grade=Grade(grade["ulp_shift"], grade["weight_shift"], tuple(grade["weak"])),
+        feed_back=None if feed_back is None else FeedBack(feed_back["steps"], feed_back["links"]),
+    )

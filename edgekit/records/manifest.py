@@ -1,0 +1,69 @@
+"""The manifest: every file of a bundle with its sha256 and bytes, and what the bundle was made from."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edgekit.records.jsonable import jsonable
+from edgekit.records.validate import validated
+
+FORMAT = 1
+NAME = "manifest.json"
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """Path of the model inside the bundle (with "/"), and the sha256 of that file."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class RuntimeEntry:
+    """The runtime's package and version, and the variants that the bundle ships, in order of preference."""
+
+    package: str
+    version: str
+    variants: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file of the bundle; ``path`` is relative, with "/". Precompressed copies (.br, .gz) are entries too."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """``manifest.json``. ``files`` is sorted by path and does not list the manifest itself."""
+
+    edgekit_version: str
+    kind: str
+    target: str
+    title: str
+    model: ModelEntry
+    runtime: RuntimeEntry
+    files: tuple[FileEntry, ...]
+
+
+def to_json(manifest: Manifest) -> dict[str, Any]:
+    """Return ``manifest.json`` as a JSON value."""
+    document: dict[str, Any] = jsonable({"format": FORMAT, **asdict(manifest)})
+    return document
+
+
+def from_json(document: Any) -> Manifest:
+    """Undo ``to_json``. Raises UsageError when the document does not fit its schema."""
+    document = validated(document, "manifest", NAME)
+    return Manifest(
+        edgekit_version=document["edgekit_version"],
+        kind=document["kind"],
+        target=document["target"],
+        title=document["title"],
+        model=ModelEntry(**document["model"]),
+        runtime=RuntimeEntry(**{**document["runtime"], "variants": tuple(document["runtime"]["variants"])}),
+        files=tuple(FileEntry(**entry) for entry in document["files"]),
+    )

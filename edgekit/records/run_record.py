@@ -1,0 +1,148 @@
+"""Run records: what a device reports. Devices run and report; only ``edgekit.compare`` judges."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from edgekit.records import tensors
+from edgekit.records.jsonable import jsonable
+from edgekit.records.tensors import Array, Value
+from edgekit.records.validate import validated
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """The GPU adapter. ``software``: its arithmetic runs on the CPU, so its times say nothing about a GPU."""
+
+    vendor: str
+    architecture: str
+    device: str
+    description: str
+    software: bool
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a record was made. Execution providers are "webgpu", "wasm" or "cpu"."""
+
+    runner: str
+    runtime: str
+    runtime_version: str
+    variant: str | None
+    execution_provider_asked: str
+    execution_provider: str | None
+    threads: int
+    cross_origin_isolated: bool | None
+    adapter: Adapter | None
+    user_agent: str | None
+    device: str | None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One step down the chain of variants: what was tried, what came of it, and why."""
+
+    variant: str
+    execution_provider: str
+    status: Literal["created", "refused", "unavailable"]
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Milliseconds. None: not measured. ``later_run_ms``: runs after the first one, in order."""
+
+    fetch_ms: float | None = None
+    compile_ms: float | None = None
+    create_ms: float | None = None
+    first_run_ms: float | None = None
+    later_run_ms: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class CaseRun:
+    """What became of one golden case. Failed and skipped cases are entries, not gaps."""
+
+    id: str
+    status: Literal["done", "failed", "skipped"]
+    outputs: tuple[Value, ...] = ()
+    error: str | None = None
+    run_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Hashes:
+    """sha256 of what ran: the bundle's manifest (None for a record without a bundle), the model, the runtime's wasm."""
+
+    manifest: str | None
+    model: str
+    runtime: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """Everything in ``record.json`` and ``record.safetensors``. ``run`` is the id that whoever asked for it gave."""
+
+    run: str
+    hashes: Hashes
+    environment: Environment
+    attempts: tuple[Attempt, ...]
+    timings: Timings
+    cases: tuple[CaseRun, ...]
+    error: str | None = None
+
+
+def to_files(record: RunRecord) -> tuple[dict[str, Any], bytes]:
+    """Return ``record.json`` (as a JSON value) and the bytes of ``record.safetensors``."""
+    arrays: dict[str, Array] = {}
+    cases = []
+    for case in record.cases:
+        outputs, output_arrays = tensors.split(f"{case.id}/output", case.outputs)
+        arrays |= output_arrays
+        cases.append(
+            {"id": case.id, "status": case.status, "error": case.error, "run_ms": case.run_ms, "outputs": outputs}
+        )
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "run": record.run,
+        "hashes": asdict(record.hashes),
+        "environment": asdict(record.environment),
+        "attempts": [asdict(attempt) for attempt in record.attempts],
+        "timings": asdict(record.timings),
+        "error": record.error,
+        "cases": cases,
+    }
+    return jsonable(document), tensors.encode(arrays)
+
+
+def from_files(document: Any, data: bytes) -> RunRecord:
+    """Undo ``to_files``. Raises UsageError when the document does not fit its schema or the tensors."""
+    document = validated(document, "record", "record.json")
+    arrays = tensors.decode(data, "record.safetensors")
+    environment: dict[str, Any] = dict(document["environment"])
+    if environment["adapter"] is not None:
+        adapter = environment["adapter"]
+        environment["adapter"] = Adapter(**{**adapter, "features": tuple(adapter["features"])})
+    timings = document["timings"]
+    return RunRecord(
+        run=document["run"],
+        hashes=Hashes(**document["hashes"]),
+        environment=Environment(**environment),
+        attempts=tuple(Attempt(**attempt) for attempt in document["attempts"]),
+        timings=Timings(**{**timings, "later_run_ms": tuple(timings["later_run_ms"])}),
+        cases=tuple(_case_run(case, arrays) for case in document["cases"]),
+        error=document["error"],
+    )
+
+
+def _case_run(case: Mapping[str, Any], arrays: Mapping[str, Array]) -> CaseRun:
+    return CaseRun(
+        id=case["id"],
+        status=case["status"],
+        outputs=tensors.join(case["outputs"], arrays),
+        error=case["error"],
+        run_ms=case["run_ms"],
+    )

@@ -1,0 +1,142 @@
+"""Device targets: one TOML file each, read into a frozen ``Target``. Nothing else in the code knows a target's name."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from edgekit import resources
+from edgekit.errors import UsageError
+from edgekit.records.cases import Tolerance
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """``variants`` in order of preference; ``threads`` 0: as many as the device gives, at most four."""
+
+    package: str
+    variants: tuple[str, ...]
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the target can take. ``file_bytes``: the largest file its host serves."""
+
+    file_bytes: int
+    ir_version: int
+    opset: int
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How parity reaches the target: the name of a module in ``edgekit/runners``."""
+
+    runner: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """A device target, checked and complete. ``id`` is the name of its file."""
+
+    id: str
+    title: str
+    kind: str
+    runtime: Runtime
+    limits: Limits
+    parity: Parity
+    tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+
+
+def ids(folder: Path | None = None) -> tuple[str, ...]:
+    """Return the ids of every target in ``folder`` (default: those that come with edgekit), sorted."""
+    return tuple(sorted(path.stem for path in _folder(folder).glob("*.toml")))
+
+
+def load(target_id: str, folder: Path | None = None) -> Target:
+    """Read one target. Raises UsageError for an unknown id, an unknown or missing key, or a value of the wrong type."""
+    known = ids(folder)
+    if target_id not in known:
+        raise UsageError(
+            f"There is no target '{target_id}'{_nearest(target_id, known)}.",
+            hint=f"Targets: {', '.join(known) or 'none'}. 'edgekit targets' describes them.",
+        )
+    document = _resolve(target_id, _folder(folder))
+    return _build(Target, {"id": target_id, **document}, f"{target_id}.toml", "")
+
+
+def _folder(folder: Path | None) -> Path:
+    folder = folder or resources.root("device_targets")
+    if not folder.is_dir():
+        raise UsageError(f"The targets folder {folder} does not exist.")
+    return folder
+
+
+def _read(target_id: str, folder: Path) -> dict[str, Any]:
+    path = folder / f"{target_id}.toml"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML: {error}") from error
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no target '{target_id}' to extend in {folder}.") from error
+
+
+def _resolve(target_id: str, folder: Path) -> dict[str, Any]:
+    """Merge a target over the one that it extends (one level: a base that extends another is an error)."""
+    document = _read(target_id, folder)
+    base_id = document.pop("extends", None)
+    if base_id is None:
+        return document
+    base = _read(str(base_id), folder)
+    if "extends" in base:
+        raise UsageError(f"{target_id}.toml extends {base_id}.toml, which extends another: only one level is allowed.")
+    return _merge(base, document)
+
+
+def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        both_tables = isinstance(value, dict) and isinstance(base.get(key), dict)
+        merged[key] = _merge(base[key], value) if both_tables else value
+    return merged
+
+
+def _build(kind: type[Any], document: Mapping[str, Any], file: str, place: str) -> Any:
+    """Make a dataclass from a table. Unknown keys are errors that name the nearest known one."""
+    hints, values = get_type_hints(kind), {}
+    known = [f.name for f in fields(kind)]
+    for key in document:
+        if key not in known:
+            raise UsageError(f"{file}: unknown key '{place}{key}'{_nearest(key, known)}.", hint=f"Keys here: {', '.join(known)}.")
+    for f in fields(kind):
+        if f.name in document:
+            values[f.name] = _value(hints[f.name], document[f.name], file, f"{place}{f.name}")
+    try:
+        return kind(**values)
+    except TypeError as error:
+        missing = [name for name in known if name not in values and f"'{name}'" in str(error)]
+        raise UsageError(f"{file}: missing key {', '.join(place + name for name in missing)}.") from error
+
+
+def _value(hint: Any, value: Any, file: str, place: str) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hasattr(hint, "__dataclass_fields__") and isinstance(value, dict):
+        return _build(hint, value, file, f"{place}.")
+    if origin is tuple and isinstance(value, list):
+        return tuple(_value(arguments[0], item, file, f"{place}[]") for item in value)
+    if origin is not None and issubclass(origin, Mapping) and isinstance(value, dict):
+        return {key: _value(arguments[1], item, file, f"{place}.{key}") for key, item in value.items()}
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(hint, type) and isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
+        return value
+    wanted = getattr(hint, "__name__", str(hint))
+    raise UsageError(f"{file}: '{place}' must be {wanted}, not {value!r}.")
+
+
+def _nearest(key: str, known: tuple[str, ...] | list[str]) -> str:
+    matches = difflib.get_close_matches(key, known, n=1)
+    return f"; did you mean '{matches[0]}'?" if matches else ""
