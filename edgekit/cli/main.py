@@ -1,0 +1,110 @@
+"""The command line: find the command, run it, and turn every error into a message and an exit code.
+
+The command modules are imported only when they are called, so that ``edgekit --help`` and shell completion stay fast.
+Their one-line summaries stand here for the same reason; a contract test holds them equal to the commands' own.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from edgekit import __version__, console
+from edgekit.errors import EdgekitError
+
+SUMMARIES: dict[str, str] = {
+    "inspect": "Show what a model is: inputs, outputs, operators, weights.",
+    "build": "Make a bundle that runs a model and can prove its answers.",
+    "serve": "Serve a bundle's demo page on this machine.",
+    "parity": "Replay a bundle's golden cases in a real browser and judge the outputs.",
+    "report": "Turn run records and verdicts into one HTML page.",
+    "targets": "List the device targets, or show one.",
+    "runtime": "Show or fetch the pinned onnxruntime-web.",
+    "doctor": "Show what is installed: browsers, GPU adapters, node, versions.",
+    "demo": "Build, verify and measure the bundled sample model.",
+    "completion": "Print the shell completion script.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules of ``edgekit.cli``, imported when first asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUMMARIES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUMMARIES:
+            return None
+        module = importlib.import_module(f"edgekit.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in SUMMARIES:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], SUMMARIES, n=1)
+            guess = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"No such command '{args[0]}'.{guess}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, "--version", prog_name="edgekit")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """Ship an ONNX model to browsers and edge devices, with proof that it gives the same answers.
+
+    \b
+    Example:
+      edgekit build model.onnx --target webgpu -o bundle
+      edgekit parity bundle
+      edgekit serve bundle
+    """
+    ctx.obj = {"debug": debug}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and exit with the code of the result (see ``edgekit.errors``)."""
+    sys.exit(run(sys.argv[1:] if argv is None else argv))
+
+
+def run(argv: list[str]) -> int:
+    """Run the command line and return the exit code. The one place where errors become messages."""
+    debug = "--debug" in argv
+    try:
+        result: Any = cli.main(args=argv, prog_name="edgekit", standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        console.talk("Stopped.")
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has gone. Nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except EdgekitError as problem:
+        if debug:
+            traceback.print_exc()
+        console.error(problem)
+        return problem.exit_code
+    except Exception as problem:
+        if debug:
+            traceback.print_exc()
+        console.error(
+            EdgekitError(
+                f"This is a bug in edgekit: {type(problem).__name__}: {problem}",
+                hint="Run the command again with --debug and report what it prints.",
+            )
+        )
+        return EdgekitError.exit_code
+    return result if isinstance(result, int) else 0
