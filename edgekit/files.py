@@ -44,7 +44,9 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _NO_SPACE:
-            raise LimitError(f"The disk is full: cannot write {path}.", hint="Free some space, then run the command again.") from error
+            raise LimitError(
+                f"The disk is full: cannot write {path}.", hint="Free some space, then run the command again."
+            ) from error
         if isinstance(error, PermissionError):
             raise UsageError(f"No permission to write {path}.", hint="Choose another output with -o.") from error
         raise

@@ -32,7 +32,13 @@ def command(ctx: click.Context, targets_dir: Path | None, as_json: bool) -> None
         return
     console.table(
         "Device targets",
-        [console.Column("target"), console.Column("kind"), console.Column("what it is"), console.Column("runtime"), console.Column("variants")],
+        [
+            console.Column("target"),
+            console.Column("kind"),
+            console.Column("what it is"),
+            console.Column("runtime"),
+            console.Column("variants"),
+        ],
         [[t.id, t.kind, t.title, t.runtime.package, " → ".join(t.runtime.variants)] for t in loaded],
     )
 
@@ -51,5 +57,7 @@ def show(ctx: click.Context, target_id: str, as_json: bool) -> None:
     rows = []
     for section, value in document.items():
         for key, item in (value if isinstance(value, dict) else {"": value}).items():
-            rows.append([f"{section}.{key}" if key else section, ", ".join(item) if isinstance(item, list) else str(item)])
+            rows.append(
+                [f"{section}.{key}" if key else section, ", ".join(item) if isinstance(item, list) else str(item)]
+            )
     console.table(f"Target {target.id}", [console.Column("key"), console.Column("value")], rows)

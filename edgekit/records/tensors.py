@@ -23,7 +23,8 @@ Array = npt.NDArray[Any]
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(name)
     for name in (
-        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float16", "float32", "float64",
     )
 } | {"bfloat16": np.dtype(ml_dtypes.bfloat16)}  # fmt: skip
 
@@ -57,18 +58,20 @@ def value_of(name: str, array: Array) -> Value:
     if array.dtype.kind in "OUST":
         return Value(name, "string", np.array([str(x) for x in array.ravel()], dtype=object).reshape(array.shape))
     if array.dtype.name not in NUMPY_DTYPES:
-        raise UsageError(f"'{name}' has dtype {array.dtype}, which ONNX models do not take.", hint="Save it as another dtype.")
+        raise UsageError(
+            f"'{name}' has dtype {array.dtype}, which ONNX models do not take.", hint="Save it as another dtype."
+        )
     return Value(name, array.dtype.name, array)
 
 
 def same_bits(a: Value, b: Value) -> bool:
-    """Whether two values are equal in dtype, shape and every bit (so NaN equals the same NaN, and -0 differs from 0)."""
+    """Whether two values are equal in dtype, shape and every bit: NaN equals the same NaN, and -0 differs from 0."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     if a.array is None or b.array is None:
         return a.array is b.array
     if a.dtype == "string":
-        return a.array.tolist() == b.array.tolist()
+        return bool(a.array.tolist() == b.array.tolist())
     return np.ascontiguousarray(a.array).tobytes() == np.ascontiguousarray(b.array).tobytes()
 
 
@@ -124,7 +127,7 @@ def encode(arrays: Mapping[str, Array]) -> bytes:
 def decode(data: bytes, what: str) -> dict[str, Array]:
     """Read safetensors bytes. ``what`` names them in the UsageError that malformed bytes raise."""
     try:
-        items = safetensors.deserialize(data)
+        items: list[tuple[str, dict[str, Any]]] = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         raise UsageError(f"{what} is not a safetensors file: {error}") from error
     arrays: dict[str, Array] = {}

@@ -46,7 +46,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class OutputVerdict:
-    """One output of one case. ``metrics`` is None where nothing could be compared; ``reason`` says why it is not a match."""
+    """One output of one case. ``metrics`` is None where nothing could be compared; ``reason``: why it is no match."""
 
     case: str
     output: str

@@ -64,7 +64,8 @@ def load(target_id: str, folder: Path | None = None) -> Target:
             hint=f"Targets: {', '.join(known) or 'none'}. 'edgekit targets' describes them.",
         )
     document = _resolve(target_id, _folder(folder))
-    return _build(Target, {"id": target_id, **document}, f"{target_id}.toml", "")
+    target: Target = _build(Target, {"id": target_id, **document}, f"{target_id}.toml", "")
+    return target
 
 
 def _folder(folder: Path | None) -> Path:
@@ -110,7 +111,9 @@ def _build(kind: type[Any], document: Mapping[str, Any], file: str, place: str) 
     known = [f.name for f in fields(kind)]
     for key in document:
         if key not in known:
-            raise UsageError(f"{file}: unknown key '{place}{key}'{_nearest(key, known)}.", hint=f"Keys here: {', '.join(known)}.")
+            raise UsageError(
+                f"{file}: unknown key '{place}{key}'{_nearest(key, known)}.", hint=f"Keys here: {', '.join(known)}."
+            )
     for f in fields(kind):
         if f.name in document:
             values[f.name] = _value(hints[f.name], document[f.name], file, f"{place}{f.name}")
