@@ -1,0 +1,189 @@
+"""Runs on disk: a folder that says by itself what was asked, what ran, what it gave and how it was judged.
+
+    conditions.json                            what was asked: title, target, cases, tolerances, the command
+    cases.json           cases.safetensors     the golden cases it was judged by
+    record.json          record.safetensors    what the device reported (missing when nothing came back)
+    desktop_record.json  desktop_record.safetensors   the desktop's run beside it, for its times (optional)
+    verdict.json                               what ``edgekit.compare`` concluded, for other tools to read
+
+edgekit itself never reads ``verdict.json`` back: it judges again, from the outputs.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from edgekit.errors import UsageError
+from edgekit.files import json_bytes, replace_folder
+from edgekit.records import cases, run_record
+from edgekit.records.cases import CaseSet, Tolerance
+from edgekit.records.jsonable import jsonable
+from edgekit.records.run_record import RunRecord
+from edgekit.records.validate import validated
+from edgekit.records.verdict import Verdict
+from edgekit.records.verdict import to_json as verdict_json
+
+FORMAT = 1
+RECORD, CASES, DESKTOP, CONDITIONS, VERDICT = "record", "cases", "desktop_record", "conditions", "verdict"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What was asked of a run and of its judge; ``command`` is the command line that repeats it (empty: unknown).
+
+    ``cases`` None: all of them. ``tolerance`` overrides that of the cases, by output name.
+    """
+
+    title: str
+    target: str | None = None
+    cases: tuple[str, ...] | None = None
+    tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+    allow_fallback: bool = False
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRun:
+    """What ``load_run`` found. A record that came alone (posted by a phone, say) has no cases and no conditions."""
+
+    place: Path
+    record: RunRecord | None
+    case_set: CaseSet | None = None
+    desktop: RunRecord | None = None
+    conditions: Conditions | None = None
+
+
+def save_run(
+    folder: Path,
+    *,
+    conditions: Conditions,
+    case_set: CaseSet,
+    record: RunRecord | None,
+    verdict: Verdict,
+    desktop: RunRecord | None = None,
+) -> None:
+    """Write a run into ``folder``, whole or not at all; a run that is there already is replaced.
+
+    Raises UsageError when ``folder`` holds something else, or cannot be written; LimitError when the disk is full.
+    """
+    _refuse_other_folder(folder)
+
+    def fill(place: Path) -> None:
+        _write(place, CONDITIONS, jsonable({"format": FORMAT, **asdict(conditions)}))
+        _write(place, CASES, *cases.to_files(case_set))
+        _write(place, VERDICT, verdict_json(verdict))
+        if record is not None:
+            _write(place, RECORD, *run_record.to_files(record))
+        if desktop is not None:
+            _write(place, DESKTOP, *run_record.to_files(desktop))
+
+    replace_folder(folder, fill)
+
+
+def load_run(place: Path) -> SavedRun:
+    """Read the run in a folder, or the record in a ``.json`` file with its ``.safetensors`` beside it.
+
+    Raises UsageError that names the file when there is no run, or a part of it is malformed.
+    """
+    if place.is_dir():
+        return _load_folder(place)
+    if not place.exists():
+        raise UsageError(
+            f"There is no record at {place}.", hint="Name a folder that 'edgekit parity -o' wrote, or a record.json."
+        )
+    if place.name == f"{RECORD}.json":
+        return _load_folder(place.parent)
+    return SavedRun(place=place, record=_read_record(place))
+
+
+def _load_folder(folder: Path) -> SavedRun:
+    files = {name: folder / f"{name}.json" for name in (RECORD, CASES, DESKTOP, CONDITIONS)}
+    there = {name for name, path in files.items() if path.is_file()}
+    if RECORD not in there and not {CONDITIONS, CASES} <= there:
+        raise UsageError(
+            f"{folder} holds no run record: {RECORD}.json is missing.",
+            hint="Name a folder of 'edgekit parity -o', or a record.json with its record.safetensors.",
+        )
+    return SavedRun(
+        place=folder,
+        record=_read_record(files[RECORD]) if RECORD in there else None,
+        case_set=_read_cases(files[CASES]) if CASES in there else None,
+        desktop=_read_record(files[DESKTOP]) if DESKTOP in there else None,
+        conditions=_read_conditions(files[CONDITIONS]) if CONDITIONS in there else None,
+    )
+
+
+def _refuse_other_folder(folder: Path) -> None:
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / f"{CONDITIONS}.json").is_file():
+        raise UsageError(
+            f"{folder} is not empty and holds no run.", hint="Choose another folder; edgekit replaces only its own."
+        )
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file, not a folder.", hint="Choose another folder for the run.")
+
+
+def _write(folder: Path, name: str, document: Any, tensors: bytes | None = None) -> None:
+    (folder / f"{name}.json").write_bytes(json_bytes(document))
+    if tensors is not None:
+        (folder / f"{name}.safetensors").write_bytes(tensors)
+
+
+def _read_record(path: Path) -> RunRecord:
+    document, tensors = _read_json(path), _read_tensors(path)
+    try:
+        return run_record.from_files(document, tensors)
+    except UsageError as error:
+        raise _malformed(path, error) from error
+
+
+def _read_cases(path: Path) -> CaseSet:
+    document, tensors = _read_json(path), _read_tensors(path)
+    try:
+        return cases.from_files(document, tensors)
+    except UsageError as error:
+        raise _malformed(path, error) from error
+
+
+def _read_conditions(path: Path) -> Conditions:
+    try:
+        document = validated(_read_json(path), CONDITIONS, path.name)
+    except UsageError as error:
+        raise _malformed(path, error) from error
+    document = {key: value for key, value in document.items() if key != "format"}
+    names = document["cases"]
+    return Conditions(
+        **{
+            **document,
+            "cases": None if names is None else tuple(names),
+            "tolerance": {name: Tolerance(**value) for name, value in document["tolerance"].items()},
+            "command": tuple(document["command"]),
+        }
+    )
+
+
+def _malformed(path: Path, error: UsageError) -> UsageError:
+    return UsageError(
+        f"{path} is malformed. {error.message}", hint=error.hint or "Run 'edgekit parity' again to write it anew."
+    )
+
+
+def _read_tensors(path: Path) -> bytes:
+    beside = path.with_suffix(".safetensors")
+    if not beside.is_file():
+        raise UsageError(
+            f"{path.name} has no {beside.name} beside it, in {path.parent}.", hint="Copy both files together."
+        )
+    return beside.read_bytes()
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:  # both a decoding error and a syntax error are ValueErrors
+        raise UsageError(f"{path} is not a JSON file: {str(error)[:200]}") from error
