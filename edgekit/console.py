@@ -25,13 +25,17 @@ def data(text: str) -> None:
 
 
 def data_json(value: Any) -> None:
-    """Write ``value`` as JSON to stdout. NaN and infinities must have been replaced before."""
-    data(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    """Write ``value`` as JSON to stdout. NaN and infinities must have been replaced before.
+
+    Text stays readable, but what could drive a terminal or cannot be encoded is written as a JSON escape.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    data("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def talk(text: str) -> None:
-    """Say something to the person at the terminal, on stderr."""
-    sys.stderr.write(text + "\n")
+    """Say something to the person at the terminal, on stderr. Control characters are shown as their escapes."""
+    sys.stderr.write(visible(text) + "\n")
 
 
 def error(problem: EdgekitError) -> None:
@@ -42,9 +46,9 @@ def error(problem: EdgekitError) -> None:
 
 
 def table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    """Write a table to stdout. Cells are plain text: nothing in them is read as markup.
+    """Write a table to stdout. Cells are plain text of one line: nothing in them is read as markup.
 
-    Control characters (a model's names may hold escape sequences) are shown as their escapes.
+    Control characters and line ends (a model's names may hold them) are shown as their escapes.
     """
     from rich import box
     from rich.console import Console
@@ -52,9 +56,9 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) 
     from rich.text import Text
 
     def cell(value: str) -> Text:
-        return Text(visible(value))
+        return Text(visible_line(value))
 
-    view = Table(title=Text(visible(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    view = Table(title=Text(visible_line(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         view.add_column(Text(column.title), justify="right" if column.number else "left", overflow="fold")
     for row in rows:
@@ -68,6 +72,11 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) 
 def visible(text: str) -> str:
     """Replace control characters by their escapes, so that a name from a model cannot drive the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def visible_line(text: str) -> str:
+    """Do as ``visible`` does, and keep the text on one line."""
+    return visible(text).replace("\n", "\\n")
 
 
 @contextmanager
@@ -92,6 +101,7 @@ def progress() -> Iterator[Progress]:
         task = bar.add_task("", total=None)
 
         def show(message: str, done: float | None = None) -> None:
-            bar.update(task, description=visible(message), total=None if done is None else 1.0, completed=done or 0.0)
+            total = None if done is None else 1.0
+            bar.update(task, description=visible_line(message), total=total, completed=done or 0.0)
 
         yield show

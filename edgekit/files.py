@@ -1,6 +1,7 @@
 """Atomic writes, hashes, and JSON bytes that are the same every time."""
 
 import ctypes
+import errno
 import hashlib
 import json
 import os
@@ -15,7 +16,8 @@ from typing import Any
 from edgekit.errors import LimitError, UsageError
 
 _CHUNK_BYTES = 1 << 20
-_NO_SPACE = {28, 122}  # ENOSPC, EDQUOT
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
+_BAD_PLACE = {errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -49,6 +51,10 @@ def disk_errors(path: Path) -> Iterator[None]:
             ) from error
         if isinstance(error, PermissionError):
             raise UsageError(f"No permission to write {path}.", hint="Choose another output with -o.") from error
+        if error.errno in _BAD_PLACE:
+            raise UsageError(
+                f"Cannot write {path}: {error.strerror}.", hint="Choose another output with -o."
+            ) from error
         raise
 
 
@@ -106,8 +112,11 @@ def replace_folder(destination: Path, fill: Callable[[Path], None]) -> None:
     Raises LimitError when the disk is full, UsageError when the place cannot be written.
     """
     with disk_errors(destination):
+        destination = destination.resolve()  # a link keeps pointing at the folder that is made anew
         destination.parent.mkdir(parents=True, exist_ok=True)
         _recover(destination)
+        if destination.exists() and not destination.is_dir():
+            raise UsageError(f"{destination} is a file, not a folder.", hint="Choose another output with -o.")
         remove_stale_siblings(destination)
         temporary = temporary_sibling(destination)
         temporary.mkdir()

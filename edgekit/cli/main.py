@@ -5,6 +5,7 @@ Their one-line summaries stand here for the same reason; a contract test holds t
 """
 
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -60,9 +61,8 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, "--version", prog_name="edgekit")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.pass_context
-def cli(ctx: click.Context, debug: bool) -> None:
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+def cli() -> None:
     """Ship an ONNX model to browsers and edge devices, with proof that it gives the same answers.
 
     \b
@@ -71,17 +71,20 @@ def cli(ctx: click.Context, debug: bool) -> None:
       edgekit parity bundle
       edgekit serve bundle
     """
-    ctx.obj = {"debug": debug}
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with the code of the result (see ``edgekit.errors``)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal or pipe that is not UTF-8 is no reason to fail
     sys.exit(run(sys.argv[1:] if argv is None else argv))
 
 
 def run(argv: list[str]) -> int:
     """Run the command line and return the exit code. The one place where errors become messages."""
     debug = "--debug" in argv
+    argv = [argument for argument in argv if argument != "--debug"]  # it may stand before or after the command
     try:
         result: Any = cli.main(args=argv, prog_name="edgekit", standalone_mode=False)
     except click.ClickException as problem:

@@ -1,6 +1,7 @@
 """Device targets: one TOML file each, read into a frozen ``Target``. Nothing else in the code knows a target's name."""
 
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,6 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from edgekit import resources
 from edgekit.errors import UsageError
 from edgekit.records.cases import Tolerance
+from edgekit.records.tensors import NUMPY_DTYPES
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,12 @@ def load(target_id: str, folder: Path | None = None) -> Target:
     known = ids(folder)
     if target_id not in known:
         raise UsageError(
-            f"There is no target '{target_id}'{_nearest(target_id, known)}.",
+            f"There is no target '{target_id}'.{_nearest(target_id, known)}",
             hint=f"Targets: {', '.join(known) or 'none'}. 'edgekit targets' describes them.",
         )
     document = _resolve(target_id, _folder(folder))
     target: Target = _build(Target, {"id": target_id, **document}, f"{target_id}.toml", "")
+    _check(target, f"{target_id}.toml")
     return target
 
 
@@ -112,7 +115,7 @@ def _build(kind: type[Any], document: Mapping[str, Any], file: str, place: str) 
     for key in document:
         if key not in known:
             raise UsageError(
-                f"{file}: unknown key '{place}{key}'{_nearest(key, known)}.", hint=f"Keys here: {', '.join(known)}."
+                f"{file}: unknown key '{place}{key}'.{_nearest(key, known)}", hint=f"Keys here: {', '.join(known)}."
             )
     for f in fields(kind):
         if f.name in document:
@@ -140,6 +143,22 @@ def _value(hint: Any, value: Any, file: str, place: str) -> Any:
     raise UsageError(f"{file}: '{place}' must be {wanted}, not {value!r}.")
 
 
+def _check(target: Target, file: str) -> None:
+    """Refuse what has the right type and still makes no sense."""
+    if not target.runtime.variants:
+        raise UsageError(f"{file}: 'runtime.variants' is empty.", hint="Name at least one variant of the runtime.")
+    if target.runtime.threads < 0:
+        raise UsageError(f"{file}: 'runtime.threads' must be 0 (choose on the device) or more.")
+    for dtype, tolerance in target.tolerance.items():
+        if dtype not in NUMPY_DTYPES:
+            raise UsageError(
+                f"{file}: 'tolerance.{dtype}' is for no dtype.{_nearest(dtype, tuple(NUMPY_DTYPES))}",
+                hint=f"dtypes: {', '.join(NUMPY_DTYPES)}.",
+            )
+        if not (0 <= tolerance.relative < math.inf and 0 <= tolerance.absolute < math.inf):
+            raise UsageError(f"{file}: 'tolerance.{dtype}' must hold finite numbers of 0 or more.")
+
+
 def _nearest(key: str, known: tuple[str, ...] | list[str]) -> str:
     matches = difflib.get_close_matches(key, known, n=1)
-    return f"; did you mean '{matches[0]}'?" if matches else ""
+    return f" Did you mean '{matches[0]}'?" if matches else ""

@@ -1,0 +1,37 @@
+"""What every test shares: silence, and a cache policy.
+
+The cache: tests use the cache folder that edgekit itself uses (``EDGEKIT_CACHE``, else the user's), so that the pinned
+runtime and the real models are fetched once for all of them; everything in it is verified by hash. A test that fills,
+empties or breaks a cache takes the ``own_cache`` fixture.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_CAPTURES = {"capsys", "capsysbinary", "capfd", "capfdbinary"}
+
+
+@pytest.fixture(autouse=True)
+def silence(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which anything is written to stdout or stderr, native code and child processes included.
+
+    A test that reads what was printed (``capsys`` or ``capfd``) says itself what it expects.
+    """
+    if _CAPTURES & set(request.fixturenames):
+        yield
+        return
+    capfd: pytest.CaptureFixture[str] = request.getfixturevalue("capfd")
+    yield
+    out, err = capfd.readouterr()
+    assert not out, f"written to stdout: {out!r}"
+    assert not err, f"written to stderr: {err!r}"
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder for this test alone."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("EDGEKIT_CACHE", str(folder))
+    return folder
