@@ -15,9 +15,12 @@ from typing import Any
 
 from edgekit.errors import LimitError, UsageError
 
+if sys.platform != "win32":
+    import fcntl
+
 _CHUNK_BYTES = 1 << 20
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
-_BAD_PLACE = {errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP}
+_LOCK = ".lock"
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -41,21 +44,39 @@ def json_bytes(value: Any) -> bytes:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn the operating system's refusals to write ``path`` into errors with a hint."""
+    """Turn the operating system's refusals to write ``path`` into errors with a hint.
+
+    Raises LimitError for a full disk or a file over the file system's limit, UsageError for a place that cannot be
+    written: no permission, a read-only disk, a parent that is a file, a name that is too long.
+    """
     try:
         yield
     except OSError as error:
-        if error.errno in _NO_SPACE:
-            raise LimitError(
-                f"The disk is full: cannot write {path}.", hint="Free some space, then run the command again."
-            ) from error
-        if isinstance(error, PermissionError):
-            raise UsageError(f"No permission to write {path}.", hint="Choose another output with -o.") from error
-        if error.errno in _BAD_PLACE:
-            raise UsageError(
-                f"Cannot write {path}: {error.strerror}.", hint="Choose another output with -o."
-            ) from error
-        raise
+        raise _explained(error, path) from error
+
+
+def _explained(error: OSError, path: Path) -> Exception:
+    if error.errno in _NO_SPACE:
+        return LimitError(
+            f"The disk is full: cannot write {path}.", hint="Free some space, then run the command again."
+        )
+    if error.errno == errno.EFBIG:
+        return LimitError(
+            f"The file system, or the limit of this process, does not allow files that large: cannot write {path}.",
+            hint="Choose another place for the output, or raise the limit (ulimit -f).",
+        )
+    reasons: dict[int | None, str] = {
+        errno.EACCES: f"No permission to write {path}.",
+        errno.EPERM: f"No permission to write {path}.",
+        errno.EROFS: f"Cannot write {path}: the disk is read-only.",
+        errno.ENOTDIR: f"Cannot write {path}: a part of that path is a file, not a folder.",
+        errno.EEXIST: f"Cannot write {path}: a part of that path is a file, not a folder.",
+        errno.ENAMETOOLONG: f"Cannot write {path}: the name is too long.",
+        errno.ELOOP: f"Cannot write {path}: its links go round in a circle.",
+    }
+    if error.errno in reasons:
+        return UsageError(reasons[error.errno], hint="Choose another output.")
+    return error
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -77,57 +98,86 @@ def write_atomic(path: Path, data: bytes) -> None:
                 temporary.unlink(missing_ok=True)
 
 
-def temporary_sibling(destination: Path) -> Path:
-    """Name a hidden folder beside ``destination``, on the same file system, for work in progress."""
-    return destination.with_name(f".{destination.name}.{secrets.token_hex(4)}.tmp")
-
-
-def remove_stale_siblings(destination: Path) -> None:
-    """Remove the work in progress that a killed run left beside ``destination``.
-
-    A folder is stale when the process named in its ``.pid`` file no longer lives; work of a live process stays.
-    """
-    for folder in destination.parent.glob(f".{glob_escape(destination.name)}.????????.tmp"):
-        if folder.is_dir() and not _is_alive(folder / ".pid"):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 def glob_escape(name: str) -> str:
     """Escape the characters that have a meaning in a glob pattern."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in name)
-
-
-def _is_alive(pid_file: Path) -> bool:
-    try:
-        os.kill(int(pid_file.read_text()), 0)
-    except (OSError, ValueError) as error:
-        return isinstance(error, PermissionError)
-    return True
 
 
 def replace_folder(destination: Path, fill: Callable[[Path], None]) -> None:
     """Make ``destination`` anew: ``fill`` writes a temporary folder beside it, which then takes its place.
 
     When ``fill`` raises, or the process dies, the old folder is intact; what a killed run left is removed by the next.
+    Two processes at once may do this for the same destination: each puts a whole folder in place, the last one stays.
     Raises LimitError when the disk is full, UsageError when the place cannot be written.
     """
+    destination = Path(os.path.realpath(destination))  # a link stays a link, and what it leads to is replaced
     with disk_errors(destination):
-        destination = destination.resolve()  # a link keeps pointing at the folder that is made anew
         destination.parent.mkdir(parents=True, exist_ok=True)
-        _recover(destination)
-        if destination.exists() and not destination.is_dir():
-            raise UsageError(f"{destination} is a file, not a folder.", hint="Choose another output with -o.")
-        remove_stale_siblings(destination)
-        temporary = temporary_sibling(destination)
-        temporary.mkdir()
-        try:
-            pid_file = temporary / ".pid"
-            pid_file.write_text(str(os.getpid()))
+        with _temporary_folder(destination) as temporary:
             fill(temporary)
-            pid_file.unlink()
-            _swap(temporary, destination)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            with _locked_folder(destination.parent):
+                (temporary / _LOCK).unlink()
+                _swap(temporary, destination)
+
+
+@contextmanager
+def _temporary_folder(destination: Path) -> Iterator[Path]:
+    """Make a hidden folder beside ``destination``, on the same file system, and hold its lock until it is removed.
+
+    The lock, which the system drops when a process ends however it ends, tells work in progress from what a killed run
+    left. A process's number would not: it is used again by others, in containers within minutes.
+    """
+    temporary = destination.with_name(f".{destination.name}.{secrets.token_hex(4)}.tmp")
+    with _locked_folder(destination.parent):
+        _recover(destination)
+        _remove_stale(destination)
+        temporary.mkdir()
+        lock = (temporary / _LOCK).open("wb")
+        _try_lock(lock.fileno())
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        lock.close()
+
+
+def _remove_stale(destination: Path) -> None:
+    for folder in destination.parent.glob(f".{glob_escape(destination.name)}.????????.tmp"):
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        try:
+            with (folder / _LOCK).open("rb") as lock:
+                stale = _try_lock(lock.fileno())
+        except FileNotFoundError:
+            stale = True  # killed after the swap: this is the old folder
+        if stale:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked_folder(folder: Path) -> Iterator[None]:
+    """Let one process at a time into the block (where the file system knows locks on folders, else all)."""
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Take the lock of an open file, which lasts until it is closed; False when another process holds it."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _swap(new: Path, destination: Path) -> None:
@@ -137,7 +187,7 @@ def _swap(new: Path, destination: Path) -> None:
         return
     if _exchange(new, destination):
         return  # the old folder now has the temporary name, and is removed under it
-    old = destination.with_name(f".{destination.name}.old")
+    old = _old_name(destination)
     shutil.rmtree(old, ignore_errors=True)
     destination.rename(old)
     try:
@@ -160,8 +210,12 @@ def _exchange(a: Path, b: Path) -> bool:
     return bool(renameat2(at_cwd, os.fsencode(a), at_cwd, os.fsencode(b), exchange) == 0)
 
 
+def _old_name(destination: Path) -> Path:
+    return destination.with_name(f".{destination.name}.old")
+
+
 def _recover(destination: Path) -> None:
     """Put the old folder back where a run was killed between the two renames of ``_swap``."""
-    old = destination.with_name(f".{destination.name}.old")
+    old = _old_name(destination)
     if old.is_dir() and not destination.exists():
         old.rename(destination)
