@@ -33,7 +33,8 @@ RECORD, CASES, DESKTOP, CONDITIONS, VERDICT = "record", "cases", "desktop_record
 class Conditions:
     """What was asked of a run and of its judge; ``command`` is the command line that repeats it (empty: unknown).
 
-    ``cases`` None: all of them. ``tolerance`` overrides that of the cases, by output name.
+    ``cases`` None: all of them. ``tolerance`` overrides that of the cases, by output name. ``manifest_sha256``: of the
+    bundle that was to be run.
     """
 
     title: str
@@ -41,6 +42,7 @@ class Conditions:
     cases: tuple[str, ...] | None = None
     tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
     allow_fallback: bool = False
+    manifest_sha256: str | None = None
     command: tuple[str, ...] = ()
 
 

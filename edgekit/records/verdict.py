@@ -17,8 +17,9 @@ VerdictStatus = Literal["passed", "failed", "refused", "not_run"]
 class Metrics:
     """How far an output is from its reference; arithmetic in float64, over the positions where both are finite.
 
-    ``scale``: the largest magnitude of the reference. ``snr_db``: infinite for equal outputs. ``first_nonfinite``: the
-    index (row-major) of the first position where one side is NaN or infinite and the other is not the same.
+    ``scale``: the largest magnitude of the reference. ``max_rel``: ``max_abs`` relative to the scale. ``snr_db``:
+    infinite for equal outputs. ``first_nonfinite``: the index (row-major) of the first position where one side is NaN
+    or infinite and the other is not the same. ``worst_index``: that position, or else that of ``max_abs``.
     ``passing_relative``: the smallest relative tolerance that would have passed (infinite where none would).
     ``top1_agrees``: for outputs that look like scores (last axis 2 or more), the fraction of rows whose largest entry
     is at the same place; ``top1_margin``: the smallest gap between the two largest entries of a reference row,
@@ -61,6 +62,7 @@ class OutputVerdict:
 class Verdict:
     """``passed`` needs compared == expected, more than 0, every output a match, and the execution provider asked for.
 
+    ``expected`` and ``compared`` count outputs (of every case), without those that no device can give as tensors.
     ``refused``: the runtime could not run the model on the execution provider asked for (the outputs are of the one it
     fell back to). ``not_run``: nothing was compared. ``warnings`` do not change the status but must be shown.
     """
