@@ -23,8 +23,11 @@ def validated(document: Any, schema: str, what: str) -> dict[str, Any]:
 
     Raises UsageError that names ``what`` and the place in it otherwise.
     """
-    error = next(iter(_validator(schema).iter_errors(document)), None)
-    if error is not None:
+    first = next(iter(_validator(schema).iter_errors(document)), None)
+    if first is not None:
+        import jsonschema
+
+        error = jsonschema.exceptions.best_match([first]) or first  # of "this or null", what is wrong with "this"
         place = "/".join(str(part) for part in error.absolute_path) or "the top"
         raise UsageError(f"{what} does not fit the contract at {place}: {error.message[:300]}")
     result: dict[str, Any] = document

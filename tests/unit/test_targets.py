@@ -1,0 +1,122 @@
+"""Target files: one TOML each, checked wholly when read."""
+
+from pathlib import Path
+
+import pytest
+
+from edgekit.errors import UsageError
+from edgekit.records.cases import Tolerance
+from edgekit.targets import load as targets
+
+GOOD = """
+title = "A device"
+kind = "web"
+[runtime]
+package = "onnxruntime-web"
+variants = ["a", "b"]
+[limits]
+file_bytes = 100
+ir_version = 10
+opset = 20
+[tolerance]
+float32 = { relative = 1e-3, absolute = 0 }
+[parity]
+runner = "chromium"
+"""
+
+
+def write(folder: Path, **documents: str) -> Path:
+    for name, text in documents.items():
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def problem(folder: Path, target_id: str = "a") -> UsageError:
+    with pytest.raises(UsageError) as caught:
+        targets.load(target_id, folder)
+    return caught.value
+
+
+def test_a_target_is_read_whole(tmp_path: Path) -> None:
+    target = targets.load("a", write(tmp_path, a=GOOD))
+    assert (target.id, target.title, target.kind) == ("a", "A device", "web")
+    assert target.runtime == targets.Runtime("onnxruntime-web", ("a", "b"), threads=0)
+    assert target.limits == targets.Limits(file_bytes=100, ir_version=10, opset=20)
+    assert target.tolerance == {"float32": Tolerance(relative=1e-3, absolute=0.0)}
+    assert target.parity.runner == "chromium"
+
+
+def test_ids_are_the_names_of_the_files(tmp_path: Path) -> None:
+    write(tmp_path, b=GOOD, a=GOOD)
+    (tmp_path / "README.md").write_text("")
+    assert targets.ids(tmp_path) == ("a", "b")
+
+
+def test_a_target_changes_what_it_extends(tmp_path: Path) -> None:
+    over = (
+        'extends = "base"\ntitle = "Another"\n[runtime]\nvariants = ["b"]\n[tolerance]\nint8 = {relative=0, absolute=1}'
+    )
+    target = targets.load("a", write(tmp_path, base=GOOD, a=over))
+    assert (target.title, target.kind) == ("Another", "web")
+    assert target.runtime == targets.Runtime("onnxruntime-web", ("b",))
+    assert set(target.tolerance) == {"float32", "int8"}
+
+
+def test_only_one_level_is_extended(tmp_path: Path) -> None:
+    write(tmp_path, base=GOOD, middle='extends = "base"', a='extends = "middle"')
+    assert "only one level" in problem(tmp_path).message
+
+
+def test_extending_nothing_is_said(tmp_path: Path) -> None:
+    assert "no target 'gone' to extend" in problem(write(tmp_path, a='extends = "gone"')).message
+
+
+def test_an_unknown_id_names_the_nearest_and_all(tmp_path: Path) -> None:
+    caught = problem(write(tmp_path, webgpu=GOOD, wasm=GOOD), "webgp")
+    assert caught.message == "There is no target 'webgp'. Did you mean 'webgpu'?"
+    assert caught.hint is not None
+    assert "wasm, webgpu" in caught.hint
+
+
+@pytest.mark.parametrize("target_id", ["", ".", "..", "../a", "a/b", "a\0b", "a\n", "x" * 5000])
+def test_an_id_is_never_a_path(tmp_path: Path, target_id: str) -> None:
+    folder = tmp_path / "targets"
+    folder.mkdir()
+    write(tmp_path, a=GOOD)
+    assert "There is no target" in problem(folder, target_id).message
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    assert "does not exist" in problem(tmp_path / "gone").message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("title", "titel", "a.toml: unknown key 'titel'. Did you mean 'title'?"),
+        ("file_bytes", "file_byte", "a.toml: unknown key 'limits.file_byte'. Did you mean 'file_bytes'?"),
+        ("relative", "relativ", "a.toml: unknown key 'tolerance.float32.relativ'. Did you mean 'relative'?"),
+        ("float32", "flaot32", "a.toml: 'tolerance.flaot32' is for no dtype. Did you mean 'float32'?"),
+        ('title = "A device"', "", "a.toml: missing key title."),
+        ("opset = 20", "", "a.toml: missing key limits.opset."),
+        ("opset = 20", "opset = 2.5", "a.toml: 'limits.opset' must be int, not 2.5."),
+        ("opset = 20", "opset = true", "a.toml: 'limits.opset' must be int, not True."),
+        ("relative = 1e-3", "relative = true", "a.toml: 'tolerance.float32.relative' must be float, not True."),
+        ("relative = 1e-3", "relative = -1", "a.toml: 'tolerance.float32' must hold finite numbers of 0 or more."),
+        ("relative = 1e-3", "relative = nan", "a.toml: 'tolerance.float32' must hold finite numbers of 0 or more."),
+        ("relative = 1e-3", "relative = inf", "a.toml: 'tolerance.float32' must hold finite numbers of 0 or more."),
+        ('["a", "b"]', '["a", 1]', "a.toml: 'runtime.variants[]' must be str, not 1."),
+        ('["a", "b"]', '"a"', "a.toml: 'runtime.variants' must be tuple, not 'a'."),
+        ('["a", "b"]', "[]", "a.toml: 'runtime.variants' is empty."),
+        ('["a", "b"]', '["a"]\nthreads = -1', "a.toml: 'runtime.threads' must be 0 (choose on the device) or more."),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    assert problem(write(tmp_path, a=GOOD.replace(old, new, 1))).message == message
+
+
+@pytest.mark.parametrize("data", [b"title = ", b"\xff\xfe", b"[runtime"])
+def test_a_file_that_is_not_toml_is_said(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.toml").write_bytes(data)
+    assert "is not valid TOML" in problem(tmp_path).message
