@@ -1,0 +1,69 @@
+"""A server in a thread of this process, for as long as a block runs."""
+
+import errno
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flask import Flask
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from edgekit.errors import UsageError
+
+# A client that sends or takes nothing for this long is let go.
+_IDLE_SECONDS = 60
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _IDLE_SECONDS
+
+    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002  the name is werkzeug's
+        """Write no access log: standard error belongs to whoever runs the server."""
+
+
+@contextmanager
+def serving(app: Flask, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """Serve ``app`` while the block runs, and yield its URL, such as ``http://127.0.0.1:8000/``.
+
+    ``port`` 0 takes a free one. Raises UsageError when the port is in use or the host is not one of this machine.
+    """
+    listener = _listen(host, port)
+    family, taken = listener.family, listener.getsockname()[1]
+    try:
+        # werkzeug ends the process when it cannot bind, so it is given a socket that is bound.
+        server = make_server(host, taken, app, threaded=True, request_handler=_Handler, fd=listener.fileno())
+    finally:
+        listener.close()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://{f'[{host}]' if family == socket.AF_INET6 and ':' in host else host}:{taken}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except socket.gaierror as error:
+        raise UsageError(f"There is no host '{host}'.", hint="--host takes an address of this machine.") from error
+    except OSError as error:
+        raise _refused(error, host, port) from error
+
+
+def _refused(error: OSError, host: str, port: int) -> UsageError:
+    if error.errno == errno.EADDRINUSE:
+        return UsageError(
+            f"Port {port} on {host} is in use.", hint="Choose another with --port; --port 0 takes a free one."
+        )
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return UsageError(f"Port {port} on {host} is not for ordinary users.", hint="Choose a port above 1023.")
+    if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+        return UsageError(f"{host} is not an address of this machine.", hint="--host 0.0.0.0 listens on all of them.")
+    return UsageError(
+        f"Cannot listen on {host} port {port}: {error.strerror}.", hint="Choose another --host or --port."
+    )
