@@ -186,6 +186,10 @@ def _no_constant(name: str) -> NoReturn:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:  # both a decoding error and a syntax error are ValueErrors
+        text = path.read_text(encoding="utf-8")
+        document = json.loads(text, parse_constant=_no_constant)
+        if "\\ud" in text.lower():  # perhaps half of a surrogate pair, which no file could be written with again
+            json.dumps(document, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:  # decoding, encoding and syntax errors are all ValueErrors
         raise UsageError(f"{path} is not a JSON file: {str(error)[:200]}") from error
+    return document

@@ -87,6 +87,7 @@ def test_a_record_alone_in_files_of_any_name_is_read(tmp_path: Path) -> None:
         (lambda run: (run / "record.json").write_bytes(b"\xff\xfe"), "record.json is not a JSON file"),
         (lambda run: (run / "record.json").write_text("[" * 100_000), "record.json is not a JSON file"),
         (lambda run: (run / "record.json").write_text('{"run": NaN}'), "NaN is not JSON"),
+        (lambda run: (run / "record.json").write_text(r'{"run": "\uD800"}'), "surrogates not allowed"),
         (lambda run: (run / "record.json").write_text("{}"), "record.json is malformed"),
         (lambda run: (run / "record.safetensors").write_bytes(b"no"), "record.json is malformed.*not a safetensors"),
         (lambda run: (run / "cases.safetensors").write_bytes(b""), "cases.json is malformed"),

@@ -1,0 +1,101 @@
+"""How numbers and conclusions read in every report."""
+
+import math
+from decimal import ROUND_CEILING, Context
+
+from edgekit.records.cases import Tolerance
+from edgekit.records.run_record import Environment
+from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, VerdictStatus
+
+NOTHING = "–"
+_UP = Context(prec=3, rounding=ROUND_CEILING)
+
+VERDICT_WORDS: dict[VerdictStatus, str] = {
+    "passed": "Passed",
+    "failed": "Failed",
+    "refused": "Refused",
+    "not_run": "Not run",
+}
+OUTPUT_WORDS: dict[OutputStatus, str] = {
+    "match": "match",
+    "mismatch": "mismatch",
+    "missing": "missing",
+    "wrong_shape": "wrong shape",
+    "wrong_dtype": "wrong dtype",
+    "case_failed": "not computed",
+    "not_comparable": "not compared",
+}
+
+
+def mark(status: OutputStatus) -> str:
+    """Return ✓ for a match, ✗ for a failure, and – for what cannot be compared."""
+    return "✓" if status == "match" else NOTHING if status == "not_comparable" else "✗"
+
+
+def number(value: float | None) -> str:
+    """Write a number with three significant digits; None is a dash."""
+    if value is None:
+        return NOTHING
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{value:.3g}"
+
+
+def decibels(value: float) -> str:
+    return f"{value:.1f}" if math.isfinite(value) else number(value)
+
+
+def cosine(value: float) -> str:
+    """Write a cosine with as many nines as it takes: 1 stands for 1 to the last of nine digits."""
+    return f"{value:.9f}".rstrip("0").rstrip(".")
+
+
+def top1(metrics: Metrics) -> str:
+    """Write the fraction of rows whose largest entry agrees; rounded down, so that 100 % means all."""
+    return NOTHING if metrics.top1_agrees is None else f"{math.floor(metrics.top1_agrees * 1000) / 10:g} %"
+
+
+def milliseconds(value: float | None) -> str:
+    if value is None:
+        return NOTHING
+    return f"{value:.2f} ms" if value < 10 else f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
+
+
+def ratio(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}×" if value < 10 else f"{value:.0f}×"
+
+
+def tolerance(output: OutputVerdict) -> str:
+    """Say what was allowed: "rel 0.001, abs 1e-06", or that it had to be equal."""
+    if output.tolerance is None or output.tolerance == Tolerance(0.0, 0.0):
+        return NOTHING if output.status == "not_comparable" else "equal"
+    parts = [("rel", output.tolerance.relative), ("abs", output.tolerance.absolute)]
+    return ", ".join(f"{name} {number(value)}" for name, value in parts if value)
+
+
+def would_pass(metrics: Metrics | None) -> str:
+    """Say which relative tolerance would have passed: rounded up, so that what is read does pass."""
+    if metrics is None:
+        return NOTHING
+    if metrics.passing_relative == 0:
+        return "any"
+    if math.isinf(metrics.passing_relative):
+        return "none"
+    return f"rel {float(_UP.create_decimal_from_float(metrics.passing_relative)):.3g}"
+
+
+def where(environment: Environment) -> str:
+    """Say in a line where a record was made: runner, runtime, execution provider, adapter, threads."""
+    adapter = environment.adapter
+    ran = environment.execution_provider
+    parts = [environment.runner, f"{environment.runtime} {environment.runtime_version}"]
+    parts.append(f"{ran or 'nothing'} ran" if ran != environment.execution_provider_asked else f"{ran}")
+    if environment.variant and environment.variant != ran:
+        parts[-1] += f" ({environment.variant})"
+    if adapter is not None and ran == "webgpu":
+        name = next((n for n in (adapter.description, adapter.architecture, adapter.vendor) if n), "unnamed adapter")
+        parts.append(f"{name}, software" if adapter.software else name)
+    parts.append("1 thread" if environment.threads == 1 else f"{environment.threads} threads")
+    return " · ".join(parts)
