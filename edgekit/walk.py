@@ -1,0 +1,131 @@
+"""Walk everything that a model holds: nested graphs, function bodies, nodes, tensors.
+
+A graph can stand inside a node (the branches of If, the bodies of Loop and Scan), and a model can define functions of
+its own. What looks only at ``model.graph.node`` misses them: silero VAD keeps its whole net in a branch, four deep.
+The nesting is bounded by the parser, which refuses messages more than 100 deep.
+"""
+
+from collections.abc import Iterator
+
+import onnx
+
+from edgekit.errors import ModelError
+
+DEFAULT_DOMAIN = "ai.onnx"
+
+
+def domain_name(domain: str) -> str:
+    """Return the one spelling of a domain: the default domain may be written "" or "ai.onnx"."""
+    return domain or DEFAULT_DOMAIN
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Yield the graphs that a node's attributes hold, not those nested deeper."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield ``graph`` and every graph nested in it."""
+    yield graph
+    yield from _nested(graph)
+
+
+def _nested(body: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.GraphProto]:
+    for node in body.node:
+        for inner in subgraphs(node):
+            yield from graphs(inner)
+
+
+def all_graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+    """Yield the main graph and every nested one, those inside function bodies too."""
+    yield from graphs(proto.graph)
+    for function in proto.functions:
+        yield from _nested(function)
+
+
+def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield every node: main graph, nested graphs, and each function's body once, however often it is called."""
+    for graph in all_graphs(proto):
+        yield from graph.node
+    for function in proto.functions:
+        yield from function.node
+
+
+def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield every tensor: initializers, the parts of sparse ones, and those in attributes."""
+    for graph in all_graphs(proto):
+        yield from graph.initializer
+        for sparse in graph.sparse_initializer:
+            yield from (sparse.values, sparse.indices)
+    for attribute in _attributes(proto):
+        yield from attribute_tensors(attribute)
+
+
+def _attributes(proto: onnx.ModelProto) -> Iterator[onnx.AttributeProto]:
+    for node in all_nodes(proto):
+        yield from node.attribute
+    for function in proto.functions:
+        yield from function.attribute_proto
+
+
+def attribute_tensors(attribute: onnx.AttributeProto) -> Iterator[onnx.TensorProto]:
+    """Yield the tensors of one attribute, those of its sparse tensors too."""
+    if attribute.HasField("t"):
+        yield attribute.t
+    yield from attribute.tensors
+    sparse_tensors = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
+    for sparse in (*sparse_tensors, *attribute.sparse_tensors):
+        yield from (sparse.values, sparse.indices)
+
+
+def check_text(proto: onnx.ModelProto) -> None:
+    """Raise ModelError when a name is not UTF-8: protobuf then hands out bytes where text is expected.
+
+    Texts that nobody reads here (doc strings) are left alone.
+    """
+    for text in _texts(proto):
+        if isinstance(text, bytes):
+            raise ModelError(
+                f"The model holds a name that is not UTF-8 text: {text[:60]!r}.",
+                hint="The file is damaged, or its exporter is broken. Copy or export it again.",
+            )
+
+
+def _texts(proto: onnx.ModelProto) -> Iterator[object]:
+    yield from (proto.producer_name, proto.producer_version, proto.domain)
+    yield from (opset.domain for opset in proto.opset_import)
+    for entry in proto.metadata_props:
+        yield from (entry.key, entry.value)
+    for function in proto.functions:
+        yield from (function.name, function.domain, function.overload, *function.input, *function.output)
+    for graph in all_graphs(proto):
+        yield graph.name
+        for info in (*graph.input, *graph.output, *graph.value_info):
+            yield info.name
+            yield from _type_texts(info.type)
+    for tensor in all_tensors(proto):
+        yield tensor.name
+        for entry in tensor.external_data:
+            yield from (entry.key, entry.value)
+    for node in all_nodes(proto):
+        yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield from (attribute.name, attribute.ref_attr_name)
+
+
+def _type_texts(kind: onnx.TypeProto) -> Iterator[object]:
+    which = kind.WhichOneof("value")
+    if which in ("tensor_type", "sparse_tensor_type"):
+        tensor = kind.tensor_type if which == "tensor_type" else kind.sparse_tensor_type
+        yield from (dimension.dim_param for dimension in tensor.shape.dim)
+    elif which == "sequence_type":
+        yield from _type_texts(kind.sequence_type.elem_type)
+    elif which == "optional_type":
+        yield from _type_texts(kind.optional_type.elem_type)
+    elif which == "map_type":
+        yield from _type_texts(kind.map_type.value_type)
+    elif which == "opaque_type":
+        yield from (kind.opaque_type.domain, kind.opaque_type.name)
