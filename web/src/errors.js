@@ -1,0 +1,53 @@
+/** @file Whatever was thrown, as text a person can read. */
+
+/**
+ * Errors of WebAssembly code arrive in many shapes: an Error, a bare number (the address of a C++ exception), a
+ * WebAssembly.Exception without a message, or a string.
+ *
+ * @param {unknown} error
+ * @returns {string} one line or more, never empty
+ */
+export function errorText(error) {
+  if (error instanceof Error) {
+    return withCause(describe(error), error.cause);
+  }
+  if (typeof error === 'number' || typeof error === 'bigint') {
+    return `The runtime threw the bare number ${error}: a C++ exception that kept no message. Running out of memory is the usual cause.`;
+  }
+  if (typeof error === 'string' && error.trim() !== '') {
+    return error;
+  }
+  if (typeof WebAssembly !== 'undefined' && 'Exception' in WebAssembly && error instanceof WebAssembly.Exception) {
+    return 'The runtime threw a C++ exception that kept no message. Running out of memory is the usual cause.';
+  }
+  if (typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string' && error.message) {
+    return error.message;
+  }
+  return `Something was thrown that carries no message (${Object.prototype.toString.call(error)}).`;
+}
+
+/**
+ * @param {Error} error
+ * @returns {string}
+ */
+function describe(error) {
+  const message = error.message.trim();
+  if (message === '') {
+    return `${error.name || 'Error'} without a message.`;
+  }
+  // A plain "Error" says nothing; "RuntimeError: unreachable" needs its name to be understood.
+  return error.name === 'Error' || error.name === '' ? message : `${error.name}: ${message}`;
+}
+
+/**
+ * @param {string} text
+ * @param {unknown} cause
+ * @returns {string}
+ */
+function withCause(text, cause) {
+  if (cause === undefined || cause === null) {
+    return text;
+  }
+  const below = errorText(cause);
+  return text.includes(below) ? text : `${text} (${below})`;
+}

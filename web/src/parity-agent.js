@@ -1,0 +1,284 @@
+/**
+ * @file Replay the golden cases and report. The page does not judge: `edgekit parity` does, from the record.
+ */
+
+import { WrongFileError, fetchBytes, parseJson, pathOf } from './download.js';
+import { threadsFor } from './environment.js';
+import { errorText } from './errors.js';
+import { fetchCases, timingCase } from './golden-cases.js';
+import { fetchModel, openFirst } from './open-model.js';
+import { buildRecord } from './run-record.js';
+import { sha256 } from './sha256.js';
+
+/**
+ * @typedef {import('./records.js').PageConfig} PageConfig
+ * @typedef {import('./records.js').RunRecord} RunRecord
+ * @typedef {import('./records.js').Manifest} Manifest
+ * @typedef {import('./run-record.js').CaseRun} CaseRun
+ * @typedef {import('./environment.js').Host} Host
+ * @typedef {import('./golden-cases.js').GoldenCase} GoldenCase
+ * @typedef {import('./golden-cases.js').GoldenCases} GoldenCases
+ * @typedef {import('./open-model.js').Opened} Opened
+ * @typedef {import('./open-model.js').Step | { stage: 'case' | 'timing', what: string, done: number, total: number }} AgentStep
+ */
+
+/**
+ * @typedef {object} AgentOptions
+ * @property {string} run the id that whoever asked for the run gave
+ * @property {number} repeats later runs that are timed
+ * @property {string | null} variant one variant only; null: the chain
+ * @property {number | null} threads null: as the bundle says
+ * @property {readonly string[] | null} cases null: all
+ */
+
+/**
+ * What stands once the bundle is open. The demo page works from it too.
+ *
+ * @typedef {object} Bench
+ * @property {import('./records.js').Adapter | null} adapter
+ * @property {string} executionProviderAsked
+ * @property {string | null} manifestSha256
+ * @property {string | null} modelSha256 of the bytes that were loaded, right or wrong; null: none were
+ * @property {GoldenCases | null} cases
+ * @property {import('./records.js').Attempt[]} attempts
+ * @property {Opened | null} opened
+ * @property {string | null} error why there is no session
+ */
+
+/**
+ * Open the bundle: manifest, golden cases, model, runtime, session, and the very first run. Never rejects: what went
+ * wrong is in `error`, and what was learnt before is kept.
+ *
+ * @param {PageConfig} config
+ * @param {Host} host
+ * @param {Pick<AgentOptions, 'variant' | 'threads' | 'cases'>} options
+ * @param {(step: AgentStep) => void} onStep
+ * @returns {Promise<Bench>}
+ */
+export async function openBundle(config, host, options, onStep) {
+  const variants = options.variant === null ? config.variants : config.variants.filter(({ id }) => id === options.variant);
+  /** @type {Bench} */
+  const bench = {
+    adapter: null,
+    executionProviderAsked: (variants[0] ?? config.variants[0])?.execution_provider ?? 'none',
+    manifestSha256: null,
+    modelSha256: null,
+    cases: null,
+    attempts: [],
+    opened: null,
+    error: null,
+  };
+  try {
+    const manifestBytes = await fetchBytes(host, config.manifest_url);
+    bench.manifestSha256 = await sha256(manifestBytes, host.subtle);
+    bench.cases = await fetchCases(config, host);
+    const chosen = chooseCases(bench.cases.cases, options.cases);
+    if (variants.length === 0) {
+      throw new TypeError(`This bundle has no variant ${JSON.stringify(options.variant)}. It has ${config.variants.map(({ id }) => id).join(', ')}.`);
+    }
+    if (variants.some(({ needs }) => needs.includes('webgpu'))) {
+      bench.adapter = await host.findAdapter();
+    }
+    const manifest = /** @type {Manifest} */ (parseJson(manifestBytes, config.manifest_url));
+    const model = await fetchModel(config, host, manifest, onStep);
+    bench.modelSha256 = model.sha256;
+    const probe = timingCase(chosen)?.inputs ?? null;
+    const threads = options.threads ?? config.threads;
+    const outcome = await openFirst(variants, { config, host, model, adapter: bench.adapter, threads, probe, onStep });
+    bench.attempts = outcome.attempts;
+    bench.opened = outcome.opened;
+    if (outcome.opened === null) {
+      bench.error = `No variant of the runtime ran this model. ${outcome.attempts.map(({ variant, reason }) => `${variant}: ${reason}`).join(' ')}`;
+    }
+  } catch (error) {
+    bench.error = errorText(error);
+    if (error instanceof WrongFileError && error.path === pathOf(config.model.url)) {
+      bench.modelSha256 = error.actual;
+    }
+  }
+  return bench;
+}
+
+/**
+ * @param {readonly GoldenCase[]} cases
+ * @param {readonly string[] | null} ids
+ * @returns {readonly GoldenCase[]}
+ * @throws {TypeError} when an id is of no case
+ */
+function chooseCases(cases, ids) {
+  const unknown = ids?.find((id) => cases.every((entry) => entry.id !== id));
+  if (unknown !== undefined) {
+    throw new TypeError(`This bundle has no golden case ${JSON.stringify(unknown)}.`);
+  }
+  return ids === null ? cases : cases.filter(({ id }) => ids.includes(id));
+}
+
+/**
+ * @param {Opened} opened
+ * @param {GoldenCase} entry
+ * @returns {Promise<CaseRun>} never rejects
+ */
+export async function replay({ session }, { id, inputs, feed_back }) {
+  try {
+    const { outputs, run_ms } = await session.run(inputs, feed_back);
+    return { id, status: 'done', error: null, run_ms, outputs };
+  } catch (error) {
+    return { id, status: 'failed', error: errorText(error), run_ms: null, outputs: [] };
+  }
+}
+
+/**
+ * Replay the golden cases and build the record. Never rejects for what a device or a bundle can do wrong: that is
+ * reported in the record.
+ *
+ * @param {PageConfig} config
+ * @param {Host} host
+ * @param {AgentOptions} options
+ * @param {(step: AgentStep) => void} onStep
+ * @returns {Promise<{ document: RunRecord, tensors: Uint8Array<ArrayBuffer>, bench: Bench, runs: CaseRun[] }>}
+ */
+export async function runParity(config, host, options, onStep) {
+  const bench = await openBundle(config, host, options, onStep);
+  const all = bench.cases?.cases ?? [];
+  /** @type {CaseRun[]} */
+  const runs = [];
+  /** @type {number[]} */
+  let later_run_ms = [];
+  if (bench.opened !== null) {
+    later_run_ms = await timeLaterRuns(bench.opened, timingCase(chooseCases(all, options.cases)), options.repeats, onStep);
+  }
+  for (const [done, entry] of all.entries()) {
+    const asked = options.cases === null || options.cases.includes(entry.id);
+    if (bench.opened === null || !asked) {
+      const error = asked ? 'The runtime did not start.' : 'Not asked for.';
+      runs.push({ id: entry.id, status: 'skipped', error, run_ms: null, outputs: [] });
+    } else {
+      onStep({ stage: 'case', what: entry.id, done, total: all.length });
+      runs.push(await replay(bench.opened, entry));
+    }
+  }
+  return { ...buildRecord(report(config, host, options, bench, runs, later_run_ms)), bench, runs };
+}
+
+/**
+ * @param {Opened} opened
+ * @param {GoldenCase | null} entry
+ * @param {number} repeats
+ * @param {(step: AgentStep) => void} onStep
+ * @returns {Promise<number[]>} milliseconds of each run after the first; fewer than asked where one fails
+ */
+async function timeLaterRuns(opened, entry, repeats, onStep) {
+  const times = [];
+  for (let done = 0; entry !== null && done < repeats; done += 1) {
+    onStep({ stage: 'timing', what: entry.id, done, total: repeats });
+    const { run_ms, status } = await replay(opened, { ...entry, feed_back: null });
+    if (status !== 'done' || run_ms === null) {
+      break;
+    }
+    times.push(run_ms);
+  }
+  return times;
+}
+
+/**
+ * @param {PageConfig} config
+ * @param {Host} host
+ * @param {AgentOptions} options
+ * @param {Bench} bench
+ * @param {readonly CaseRun[]} cases
+ * @param {number[]} later_run_ms
+ * @returns {import('./run-record.js').Report}
+ */
+function report(config, host, options, bench, cases, later_run_ms) {
+  const { opened } = bench;
+  const { environment } = host;
+  return {
+    run: options.run,
+    hashes: {
+      manifest: bench.manifestSha256,
+      // A record must name a model. Where none was loaded it names the one that was asked for, and `error` says so.
+      model: bench.modelSha256 ?? config.model.sha256,
+      runtime: opened?.runtime_sha256 ?? null,
+    },
+    environment: {
+      runner: 'page',
+      runtime: config.runtime.package,
+      runtime_version: opened?.runtime_version ?? config.runtime.version,
+      variant: opened?.variant.id ?? null,
+      execution_provider_asked: bench.executionProviderAsked,
+      execution_provider: opened?.variant.execution_provider ?? null,
+      threads: opened?.threads ?? threadsFor(options.threads ?? config.threads, environment),
+      cross_origin_isolated: environment.isolated,
+      adapter: bench.adapter,
+      user_agent: environment.userAgent,
+      device: environment.device,
+    },
+    attempts: bench.attempts,
+    timings: {
+      fetch_ms: opened?.timings.fetch_ms ?? null,
+      compile_ms: opened?.timings.compile_ms ?? null,
+      create_ms: opened?.timings.create_ms ?? null,
+      first_run_ms: opened?.timings.first_run_ms ?? null,
+      later_run_ms,
+    },
+    error: bench.error,
+    cases,
+  };
+}
+
+/**
+ * @param {{ document: RunRecord, tensors: Uint8Array<ArrayBuffer> }} record
+ * @param {{ records_url: string }} config
+ * @param {Pick<Host, 'fetch' | 'baseUrl'>} host
+ * @returns {Promise<string>} the id under which the server keeps it
+ * @throws {Error} saying what the server answered
+ */
+export async function postRecord({ document, tensors }, config, host) {
+  const form = new FormData();
+  form.append('record', new Blob([JSON.stringify(document)], { type: 'application/json' }), 'record.json');
+  form.append('tensors', new Blob([tensors], { type: 'application/octet-stream' }), 'record.safetensors');
+  const response = await host.fetch(new URL(config.records_url, host.baseUrl).href, { method: 'POST', body: form });
+  /** @type {unknown} */
+  const answer = await response.json().catch(() => null);
+  const field = (/** @type {string} */ name) =>
+    typeof answer === 'object' && answer !== null ? /** @type {Record<string, unknown>} */ (answer)[name] : undefined;
+  if (response.status !== 201) {
+    throw new Error(`The record was not taken: the server answered ${response.status} ${field('error') ?? response.statusText}`.trim());
+  }
+  return String(field('id'));
+}
+
+/**
+ * @param {URLSearchParams} query of the page
+ * @returns {AgentOptions | null} null: the page was opened by a person
+ * @throws {TypeError} when a number is not one
+ */
+export function agentOptions(query) {
+  if (query.get('parity') !== '1') {
+    return null;
+  }
+  return {
+    run: (query.get('run') ?? '').slice(0, 200),
+    repeats: wholeNumber(query, 'repeats', 10_000) ?? 3,
+    variant: query.get('variant'),
+    threads: wholeNumber(query, 'threads', 256),
+    cases: query.has('cases') ? (query.get('cases') ?? '').split(',').filter((id) => id !== '') : null,
+  };
+}
+
+/**
+ * @param {URLSearchParams} query
+ * @param {string} name
+ * @param {number} most
+ * @returns {number | null}
+ */
+function wholeNumber(query, name, most) {
+  const text = query.get(name);
+  if (text === null) {
+    return null;
+  }
+  if (!/^\d+$/.test(text) || Number(text) > most) {
+    throw new TypeError(`${name}=${text} is not a whole number from 0 to ${most}.`);
+  }
+  return Number(text);
+}

@@ -1,0 +1,130 @@
+/** @file A session that runs one request at a time, and goes on after one that failed. */
+
+/**
+ * @typedef {import('./tensor.js').Value} Value
+ * @typedef {import('./tensor.js').Tensor} Tensor
+ * @typedef {import('./runtime-loader.js').RawSession} RawSession
+ * @typedef {{ name: string, dtype: string, readable: boolean }} Output
+ * @typedef {{ steps: number, links: Readonly<Record<string, string>> }} FeedBack
+ * @typedef {{ outputs: Value[], run_ms: number }} Run
+ */
+
+export class Session {
+  /** @type {RawSession} */
+  #raw;
+
+  /** @type {readonly Output[]} */
+  #outputs;
+
+  /** @type {() => number} */
+  #now;
+
+  /** @type {Promise<unknown>} settles, never rejects, when the last request is done */
+  #last = Promise.resolve();
+
+  #disposed = false;
+
+  /**
+   * @param {RawSession} raw
+   * @param {readonly Output[]} outputs the model's outputs, in order; those not readable are not fetched
+   * @param {() => number} now milliseconds
+   */
+  constructor(raw, outputs, now) {
+    this.#raw = raw;
+    this.#outputs = outputs;
+    this.#now = now;
+  }
+
+  /**
+   * @param {readonly Value[]} inputs
+   * @param {FeedBack | null} [feedBack] run `steps` times, giving output `links[input]` back as that input
+   * @returns {Promise<Run>} the outputs (of the last step) in the model's order, and the time of all steps together
+   */
+  run(inputs, feedBack = null) {
+    return this.#enqueue(async () => {
+      const feeds = feedsOf(inputs);
+      const fetches = this.#outputs.filter((output) => output.readable).map((output) => output.name);
+      const started = this.#now();
+      let results = await this.#raw.run(feeds, fetches);
+      for (let step = 1; step < (feedBack?.steps ?? 1); step += 1) {
+        for (const [input, output] of Object.entries(feedBack?.links ?? {})) {
+          feeds.set(input, named(results, output));
+        }
+        results = await this.#raw.run(feeds, fetches);
+      }
+      const run_ms = this.#now() - started;
+      return { outputs: this.#outputs.map((output) => valueOf(output, results)), run_ms };
+    });
+  }
+
+  /**
+   * Give the memory back, after the requests made so far. Later ones are refused.
+   *
+   * @returns {Promise<void>}
+   */
+  async dispose() {
+    if (this.#disposed) {
+      return;
+    }
+    const released = this.#enqueue(() => this.#raw.release());
+    this.#disposed = true;
+    await released;
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} work
+   * @returns {Promise<T>}
+   */
+  #enqueue(work) {
+    if (this.#disposed) {
+      return Promise.reject(new Error('This session was disposed.'));
+    }
+    const result = this.#last.then(work);
+    // A failure belongs to the caller who gets `result`; the next request must not inherit it.
+    this.#last = result.catch(() => {});
+    return result;
+  }
+}
+
+/**
+ * @param {readonly Value[]} inputs
+ * @returns {Map<string, Tensor>}
+ */
+function feedsOf(inputs) {
+  /** @type {Map<string, Tensor>} */
+  const feeds = new Map();
+  for (const { name, tensor, note } of inputs) {
+    if (tensor === null) {
+      throw new TypeError(`The input ${JSON.stringify(name)} is not a tensor${note === undefined ? '' : `: ${note}`}.`);
+    }
+    feeds.set(name, tensor);
+  }
+  return feeds;
+}
+
+/**
+ * @param {ReadonlyMap<string, Tensor>} results
+ * @param {string} name
+ * @returns {Tensor}
+ */
+function named(results, name) {
+  const tensor = results.get(name);
+  if (tensor === undefined) {
+    throw new TypeError(`The output ${JSON.stringify(name)} is to be fed back, but the model returns no such tensor.`);
+  }
+  return tensor;
+}
+
+/**
+ * @param {Output} output
+ * @param {ReadonlyMap<string, Tensor>} results
+ * @returns {Value}
+ */
+function valueOf({ name, dtype, readable }, results) {
+  if (!readable) {
+    return { name, dtype, tensor: null, note: `onnxruntime-web returns tensors only, and this is ${dtype}` };
+  }
+  const tensor = named(results, name);
+  return { name, dtype: tensor.dtype, tensor };
+}
