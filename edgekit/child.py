@@ -32,6 +32,9 @@ class ChildLimits:
     memory_bytes: int = 8 << 30
 
 
+DEFAULT_LIMITS = ChildLimits()
+
+
 class ChildFailedError(EdgekitError):
     """A child process did not do its work. Whoever started it turns this into an error about the work.
 

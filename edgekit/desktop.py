@@ -5,7 +5,6 @@ ones may do anything. Graph optimization is off unless asked for, and one thread
 gives the same bits.
 """
 
-import json
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,13 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from edgekit import child
-from edgekit.child import ChildFailedError, ChildLimits
+from edgekit import child, child_files
+from edgekit.child import DEFAULT_LIMITS, ChildFailedError, ChildLimits
+from edgekit.child_files import StoredFeed
 from edgekit.errors import ModelError
-from edgekit.files import disk_errors
 from edgekit.ort_messages import explained, readable
 from edgekit.progress import Progress, silent
-from edgekit.records import tensors
 from edgekit.records.cases import FeedBack
 from edgekit.records.tensors import Value
 
@@ -68,7 +66,7 @@ def run(
     threads: int | None = 1,
     repeats: int = 1,
     feed_seconds: float | None = None,
-    limits: ChildLimits = ChildLimits(),
+    limits: ChildLimits = DEFAULT_LIMITS,
     progress: Progress = silent,
 ) -> DesktopRun:
     """Run all feeds through one session of the model, in one child process.
@@ -85,16 +83,18 @@ def run(
     """
     with tempfile.TemporaryDirectory(prefix="edgekit-desktop-") as name:
         work = _Work(Path(name), model, optimization, len(feeds))
-        timed = next((index for index, feed in enumerate(feeds) if feed.feed_back is None), -1)
+        timed = next((index for index, feed in enumerate(feeds) if feed.feed_back is None), None)
+        for index, feed in enumerate(feeds):
+            count = repeats if index == timed else 1
+            child_files.save_feed(work.folder, index, StoredFeed(feed.inputs, feed.feed_back, count))
         request = {
             "model": str(model.absolute()),
             "optimization": optimization,
             "threads": threads,
             "feed_seconds": feed_seconds,
-            "feeds": [work.save(i, feed, repeats if i == timed else 1) for i, feed in enumerate(feeds)],
         }
         work.run(request, limits, progress)
-        session = work.session()
+        session = work.session
         results = tuple(work.result(index) for index in range(len(feeds)))
     return DesktopRun(session["runtime_version"], session["create_ms"], results, session["threads"])
 
@@ -108,19 +108,6 @@ class _Work:
         self.optimization = optimization
         self.count = count
         self.crashed: dict[int, str] = {}
-        for name in ("inputs", "results"):
-            (folder / name).mkdir()
-
-    def save(self, index: int, feed: Feed, repeats: int) -> dict[str, Any]:
-        entries, arrays = tensors.split("input", feed.inputs)
-        with disk_errors(self.folder):
-            (self.folder / "inputs" / f"{index}.safetensors").write_bytes(tensors.encode(arrays))
-        loop = feed.feed_back
-        return {
-            "inputs": entries,
-            "repeats": repeats,
-            "feed_back": None if loop is None else {"steps": loop.steps, "links": dict(loop.links)},
-        }
 
     def run(self, request: dict[str, Any], limits: ChildLimits, progress: Progress) -> None:
         """Run the child, and again for the feeds after one that crashed it."""
@@ -134,9 +121,9 @@ class _Work:
         while True:
             left = replace(limits, seconds=max(1.0, deadline - time.monotonic()))
             todo = [index for index in range(self.count) if index not in self._done()]
-            if self.session_known and not todo:
+            if self._session_known and not todo:
                 return
-            (self.folder / "request.json").write_text(json.dumps(request | {"todo": todo}), encoding="utf-8")
+            child_files.write_json(self.folder / "request.json", request | {"todo": todo})
             try:
                 child.run_module("edgekit.desktop_child", self.folder, limits=left, what=what, each_look=tell)
             except ChildFailedError as error:
@@ -147,9 +134,9 @@ class _Work:
 
     def _note_crash(self, error: ChildFailedError) -> None:
         where = "while it loaded the model"
-        if self.session_known:
+        if self._session_known:
             todo = [index for index in range(self.count) if index not in self._done()]
-            self.crashed |= {index: f"onnxruntime crashed ({error.reason}) on these inputs" for index in todo[:1]}
+            self.crashed |= dict.fromkeys(todo[:1], f"onnxruntime crashed ({error.reason}) on these inputs")
             if len(self.crashed) < _MOST_CRASHES or len(self._done()) > len(self.crashed):
                 return
             where = f"on each of {len(self.crashed)} sets of inputs"
@@ -160,15 +147,16 @@ class _Work:
         ) from error
 
     @property
-    def session_known(self) -> bool:
+    def _session_known(self) -> bool:
         return (self.folder / "session.json").exists()
 
+    @property
     def session(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads((self.folder / "session.json").read_text(encoding="utf-8"))
+        document: dict[str, Any] = child_files.read_json(self.folder / "session.json")
         return document
 
     def _refuse_without_session(self) -> None:
-        reason = self.session()["error"]
+        reason = self.session["error"]
         if reason is None:
             return
         clause, hint = explained(readable(reason, model=str(self.model.absolute())))
@@ -178,17 +166,15 @@ class _Work:
         )
 
     def _done(self) -> set[int]:
-        return {int(path.stem) for path in (self.folder / "results").glob("*.json")} | set(self.crashed)
+        return child_files.finished(self.folder) | set(self.crashed)
 
     def result(self, index: int) -> DesktopResult:
         if index in self.crashed:
             return DesktopResult(None, self.crashed[index])
-        path = self.folder / "results" / f"{index}.json"
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document["error"] is not None:
-            return DesktopResult(None, readable(document["error"]))
-        arrays = tensors.decode(path.with_suffix(".safetensors").read_bytes(), "A result of the desktop run")
-        return DesktopResult(tensors.join(document["outputs"], arrays), None, tuple(document["run_ms"]))
+        stored = child_files.load_result(self.folder, index)
+        if stored.error is not None:
+            return DesktopResult(None, readable(stored.error))
+        return DesktopResult(stored.outputs, None, stored.run_ms)
 
 
 def _hint(optimization: Optimization) -> str:

@@ -1,13 +1,11 @@
 """The child process of ``edgekit.desktop``: one session, all feeds, results as files.
 
-It reads ``request.json`` and ``inputs/<i>.safetensors`` from its folder. It writes ``session.json`` when the session
-stands or was refused, then ``results/<i>.safetensors`` and, last, ``results/<i>.json`` for every feed: what is there
-when the process dies tells how far it came.
+It reads ``request.json`` and the feeds from its folder. It writes ``session.json`` when the session stands or was
+refused, then a result for every feed; see ``edgekit.child_files``.
 """
 
 import contextlib
 import ctypes
-import json
 import os
 import sys
 import threading
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
+from edgekit.child_files import StoredFeed, StoredResult, load_feed, read_json, save_result, write_json
 from edgekit.records import tensors
 from edgekit.records.tensors import NUMPY_DTYPES, Value
 
@@ -46,7 +45,7 @@ class RefusedError(Exception):
 
 def main(folder: Path) -> None:
     """Do what ``folder/request.json`` asks."""
-    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    request = read_json(folder / "request.json")
     ort.set_default_logger_severity(_FATAL_ONLY)
     ort.disable_telemetry_events()
     before = _count_threads()
@@ -65,10 +64,7 @@ def main(folder: Path) -> None:
         {"runtime_version": ort.__version__, "error": None, "create_ms": create_ms, "threads": threads},
     )
     for index in request["todo"]:
-        feed = request["feeds"][index]
-        document, arrays = run_feed(session, feed, folder / "inputs" / f"{index}.safetensors", request["feed_seconds"])
-        (folder / "results" / f"{index}.safetensors").write_bytes(tensors.encode(arrays))
-        write_json(folder / "results" / f"{index}.json", document)
+        save_result(folder, index, run_feed(session, load_feed(folder, index), request["feed_seconds"]))
 
 
 def create_session(model: str, optimization: str, threads: int | None) -> ort.InferenceSession:
@@ -82,24 +78,20 @@ def create_session(model: str, optimization: str, threads: int | None) -> ort.In
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def run_feed(
-    session: ort.InferenceSession, feed: Mapping[str, Any], path: Path, seconds: float | None
-) -> tuple[dict[str, Any], dict[str, tensors.Array]]:
-    """Run one feed; return its JSON document and arrays. A refusal is in the document, as ``error``."""
+def run_feed(session: ort.InferenceSession, feed: StoredFeed, seconds: float | None) -> StoredResult:
+    """Run one feed. A refusal, by the runtime or by a look at the inputs, is a result with an error."""
     run_ms: list[float] = []
     options = ort.RunOptions()
     options.log_severity_level = _FATAL_ONLY
     try:
-        values = tensors.join(feed["inputs"], tensors.decode(path.read_bytes(), "The input file"))
-        inputs = prepare(session, values)
+        inputs = prepare(session, feed.inputs)
         with _time_limit(options, seconds):
             outputs = run(session, inputs, feed, options, run_ms)
-        entries, arrays = tensors.split("output", read_outputs(session, outputs))
+        return StoredResult(tuple(read_outputs(session, outputs)), None, tuple(run_ms))
     except Exception as error:
         late = seconds is not None and options.terminate
         message = f"the run did not end within {seconds:g} s" if late else str(error) or type(error).__name__
-        return {"error": message, "run_ms": [], "outputs": []}, {}
-    return {"error": None, "run_ms": run_ms, "outputs": entries}, arrays
+        return StoredResult((), message, ())
 
 
 @contextlib.contextmanager
@@ -158,22 +150,21 @@ def _listed(names: Iterator[str] | Mapping[str, str] | Sequence[str]) -> str:
 def run(
     session: ort.InferenceSession,
     inputs: dict[str, Any],
-    feed: Mapping[str, Any],
+    feed: StoredFeed,
     options: ort.RunOptions,
     run_ms: list[float],
 ) -> dict[str, Any]:
-    """Run ``feed["repeats"]`` times with the same inputs, or step by step where it feeds outputs back.
+    """Run ``feed.repeats`` times with the same inputs, or step by step where it feeds outputs back.
 
     Appends the milliseconds of every run or step to ``run_ms``; returns the outputs of the last one.
     """
-    loop = feed["feed_back"]
-    links: Mapping[str, str] = loop["links"] if loop else {}
+    links = feed.feed_back.links if feed.feed_back else {}
     kinds = {argument.name: argument.type for argument in session.get_outputs()}
     for source in links.values():
         if kinds.get(source) not in _DTYPES:
             raise RefusedError(f"the model has no tensor output '{source}' to feed back; it has {_listed(kinds)}")
     outputs: dict[str, Any] = {}
-    for _ in range(loop["steps"] if loop else feed["repeats"]):
+    for _ in range(feed.runs):
         started = time.perf_counter()
         outputs = fetch(session, inputs, kinds, options)
         run_ms.append((time.perf_counter() - started) * 1000)
@@ -214,13 +205,6 @@ def _output(name: str, dtype: str, value: Any) -> Value:
     else:
         array = value.numpy()
     return tensors.value_of(name, array)
-
-
-def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write so that a reader sees nothing or all of it."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(document), encoding="utf-8")
-    part.replace(path)
 
 
 def _count_threads() -> int:

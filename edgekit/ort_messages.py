@@ -2,7 +2,7 @@
 
 import re
 
-_PREFIX = re.compile(r"^(?:\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : |ERROR_CODE: \d+, ERROR_MESSAGE: )")
+_PREFIX = re.compile(r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+ :\s*|^ERROR_CODE: \d+, ERROR_MESSAGE: ")
 _NODE = re.compile(
     r"Non-zero status code returned while running (?P<op>\S+) node\.? Name:'(?P<name>.*?)' Status Message: ", re.DOTALL
 )
@@ -20,7 +20,7 @@ def readable(text: str, *, model: str | None = None) -> str:
     """
     text = _PREFIX.sub("", _STACK.sub("", text).strip())
     if model is not None:
-        text = _PREFIX.sub("", text.replace(f"Load model from {model} failed:", "").strip())
+        text = text.replace(f"Load model from {model} failed:", "")
     text = _NODE.sub(lambda match: f"{_node(match['op'], match['name'])}: ", text)
     while (place := _LOCATION.search(text)) is not None:
         text = text[: place.start()] + _CONDITION.sub("", _without_signature(text[place.end() :]))
