@@ -1,0 +1,82 @@
+"""``edgekit doctor``: show what is installed, and what the browsers here can really do."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from edgekit import console, doctor
+from edgekit.cli.options import json_option
+from edgekit.doctor import Probe, Report
+from edgekit.errors import MissingToolError
+from edgekit.records.jsonable import jsonable
+from edgekit.runners import browsers
+
+
+@click.command()
+@click.option("--install", is_flag=True, help="Install a browser when none is found: with Playwright, else with apt.")
+@click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE", help="Look at this Chromium alone.")
+@json_option
+def command(install: bool, browser_path: Path | None, as_json: bool) -> int:
+    """Show what is installed: browsers, GPU adapters, node, versions.
+
+    Every browser is started and asked on a page served by edgekit. Exit code 4: none could be started.
+
+    \b
+    Example:
+      edgekit doctor
+      edgekit doctor --install
+    """
+    with console.progress() as progress:
+        report = doctor.examine(browser_path, progress=progress)
+    if install and not report.has_browser:
+        with console.progress() as progress:
+            way = browsers.install(progress)
+            report = doctor.examine(browser_path, progress=progress)
+        console.talk(f"Installed a browser with {way}.")
+    if as_json:
+        console.data_json({**jsonable(asdict(report)), "has_browser": report.has_browser})
+    else:
+        _print(report)
+    return 0 if report.has_browser else MissingToolError.exit_code
+
+
+def _print(report: Report) -> None:
+    runtime = report.runtime
+    rows = [[tool.name, tool.version or "missing", ""] for tool in report.tools]
+    rows.append([runtime.package, runtime.version, f"{runtime.state}: {runtime.folder}"])
+    console.table(report.system, [console.Column("what"), console.Column("version"), console.Column("where")], rows)
+    names = ("browser", "version", "isolated", "threads", "JSPI", "Float16Array", "WebGPU adapter", "shader-f16")
+    console.table(
+        "Browsers",
+        [console.Column(name) for name in names],
+        [
+            [browser.path, browser.version or "?", *(_cells(probe))]
+            for browser in report.browsers
+            for probe in browser.probes or (None,)
+        ],
+    )
+    for problem in report.problems:
+        console.data(console.visible(f"✗ {problem.what}\n    {problem.mend}"))
+    for note in report.notes:
+        console.data(console.visible(f"  {note}"))
+    if not report.problems:
+        console.data("✓ Everything is there.")
+
+
+def _cells(probe: Probe | None) -> list[str]:
+    if probe is None:
+        return ["–"] * 6
+    adapter = probe.adapter
+    if adapter is None:
+        gpu, half = "none", "–"
+    else:
+        parts = (adapter.vendor, adapter.architecture, adapter.device, adapter.description)
+        gpu = " ".join(part for part in parts if part) + (" (software)" if adapter.software else "")
+        half = _mark("shader-f16" in adapter.features)
+    threads = f"{_mark(probe.threads)} ({probe.cores} cores)"
+    return [_mark(probe.cross_origin_isolated), threads, _mark(probe.jspi), _mark(probe.float16_array), gpu, half]
+
+
+def _mark(there: bool) -> str:
+    return "✓" if there else "✗"
