@@ -1,0 +1,46 @@
+"""Whether a bundle may be written at a place: only where nothing is, or where a bundle is and may be replaced."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from edgekit.bundle.open import foreign_files, open_bundle
+from edgekit.errors import BundleError, UsageError
+
+_ELSEWHERE = "Choose another folder with -o."
+
+
+def check(destination: Path, *, force: bool, sources: Iterable[Path]) -> None:
+    """Raise UsageError, with nothing touched, when a bundle may not be written at ``destination``.
+
+    ``force`` allows to replace a bundle, never anything else, and never one that holds ``sources`` or other files.
+    """
+    if not destination.exists():
+        return
+    if not destination.is_dir():
+        raise UsageError(f"{destination} exists and is not a folder.", hint=_ELSEWHERE)
+    try:
+        bundle = open_bundle(destination, verify=False)
+    except BundleError as error:
+        raise UsageError(
+            f"{destination} exists and is not a bundle, so it is not replaced.",
+            hint=f"{_ELSEWHERE} (--force replaces bundles only.)",
+        ) from error
+    if not force:
+        raise UsageError(
+            f"{destination} holds a bundle already.", hint="--force replaces it; or choose another folder with -o."
+        )
+    inside = [source for source in sources if _is_inside(source, destination)]
+    if inside:
+        raise UsageError(f"{inside[0]} lies inside the bundle that would be replaced, {destination}.", hint=_ELSEWHERE)
+    foreign = foreign_files(bundle)
+    if foreign:
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise UsageError(
+            f"{destination} holds files that are not of its bundle and would be lost: {', '.join(foreign[:3])}{more}.",
+            hint=f"Move them away. Or: {_ELSEWHERE[0].lower()}{_ELSEWHERE[1:]}",
+        )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))

@@ -1,0 +1,91 @@
+"""The page's configuration: all that its scripts know of the bundle."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from edgekit.bundle.open import CASES, TENSORS
+from edgekit.facts import Argument, Facts
+from edgekit.records import manifest as manifests
+from edgekit.records.manifest import FileEntry
+from edgekit.records.tensors import NUMPY_DTYPES
+from edgekit.records.validate import validated
+from edgekit.runtime.dist import RuntimeDist
+from edgekit.runtime.pins import Variant
+from edgekit.targets.load import Target
+
+FORMAT = 1
+
+
+def url(entry: FileEntry) -> str:
+    """Return the URL of a file, relative to the page. Its version makes it another URL when the bytes change."""
+    return f"{quote(entry.path)}?v={entry.sha256[:16]}"
+
+
+def config(
+    files: Mapping[str, FileEntry],
+    *,
+    title: str,
+    target: Target,
+    facts: Facts,
+    runtime: RuntimeDist,
+    variants: Sequence[Variant],
+    model_path: str,
+    external_data: Sequence[tuple[str, str]],
+) -> dict[str, Any]:
+    """Return the page's configuration, checked against its schema.
+
+    ``files``: what is in the bundle, by path. ``external_data``: pairs of the location that the model records and the
+    path in the bundle.
+    """
+    model = files[model_path]
+    document = {
+        "format": FORMAT,
+        # A title from the command line need not be UTF-8; what is not could not be written.
+        "title": title.encode(errors="replace").decode(),
+        "target": target.id,
+        "model": {
+            "url": url(model),
+            "sha256": model.sha256,
+            "bytes": model.bytes,
+            "external_data": [
+                {"path": location, "url": url(files[path]), "bytes": files[path].bytes}
+                for location, path in external_data
+            ],
+            "inputs": [_argument(argument) for argument in facts.inputs],
+            "outputs": [_argument(argument) for argument in facts.outputs],
+        },
+        "runtime": {"package": runtime.package, "version": runtime.version},
+        "variants": [_variant(files, variant) for variant in variants],
+        "threads": target.runtime.threads,
+        "cases_url": url(files[CASES]),
+        "tensors_url": url(files[TENSORS]),
+        # The manifest lists the page, so the page cannot hold the manifest's hash.
+        "manifest_url": manifests.NAME,
+        "records_url": "records",
+    }
+    return validated(document, "page-config", "The page's configuration")
+
+
+def _argument(argument: Argument) -> dict[str, Any]:
+    readable = argument.dtype == "string" or argument.dtype in NUMPY_DTYPES
+    return {
+        "name": argument.name,
+        "dtype": argument.dtype or argument.type,
+        "shape": None if argument.shape is None else list(argument.shape),
+        "readable": readable,
+    }
+
+
+def _variant(files: Mapping[str, FileEntry], variant: Variant) -> dict[str, Any]:
+    api, mjs, wasm = (files[f"runtime/{name}"] for name in variant.files)
+    return {
+        "id": variant.id,
+        "execution_provider": variant.execution_provider,
+        "needs": list(variant.needs),
+        "api_url": url(api),
+        "mjs_url": url(mjs),
+        "wasm_url": url(wasm),
+        "wasm_sha256": wasm.sha256,
+        "wasm_bytes": wasm.bytes,
+    }

@@ -1,0 +1,80 @@
+"""The pinned onnxruntime-web: its version, its variants, and the hash of every file. Data: web/runtime.json."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from edgekit import resources
+from edgekit.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One build of the runtime: what it runs on, what the browser must have, and the names of its files in ``dist``.
+
+    ``api`` is the JavaScript that a page calls, ``mjs`` the glue that loads ``wasm``; all three must be of one build.
+    """
+
+    id: str
+    execution_provider: str
+    needs: tuple[str, ...]
+    api: str
+    mjs: str
+    wasm: str
+
+    @property
+    def files(self) -> tuple[str, str, str]:
+        return self.api, self.mjs, self.wasm
+
+
+@dataclass(frozen=True)
+class PinnedFile:
+    """What a file of the pinned build must be."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Pins:
+    """``web/runtime.json``. ``license_text`` travels with every copy of the runtime's files."""
+
+    package: str
+    version: str
+    license_text: str
+    variants: tuple[Variant, ...]
+    files: Mapping[str, PinnedFile]
+
+    def chosen(self, ids: Sequence[str], what: str) -> tuple[Variant, ...]:
+        """Return the variants called ``ids``, in that order. Raises UsageError that names ``what`` for another id."""
+        by_id = {variant.id: variant for variant in self.variants}
+        for variant_id in ids:
+            if variant_id not in by_id:
+                near = get_close_matches(variant_id, by_id, n=1)
+                guess = f"; did you mean '{near[0]}'?" if near else ""
+                raise UsageError(
+                    f"{what}: {self.package} has no variant '{variant_id}'{guess}.",
+                    hint=f"Variants: {', '.join(by_id)}.",
+                )
+        return tuple(by_id[variant_id] for variant_id in ids)
+
+
+def path() -> Path:
+    """Return where ``runtime.json`` lies."""
+    return resources.root("web") / "runtime.json"
+
+
+@cache
+def load() -> Pins:
+    """Read the pins."""
+    document = json.loads(path().read_text(encoding="utf-8"))
+    return Pins(
+        package=document["package"],
+        version=document["version"],
+        license_text=document["license_text"],
+        variants=tuple(Variant(**{**variant, "needs": tuple(variant["needs"])}) for variant in document["variants"]),
+        files={name: PinnedFile(**file) for name, file in document["files"].items()},
+    )
