@@ -156,14 +156,17 @@ def _find(model: Path, tensor: str, location: str) -> ExternalFile:
             hint="Copy it beside the model, at the same relative place; the two files belong together.",
         ) from error
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links, before Python 3.13
-        raise ModelError(f"The external data file {path} cannot be read: {error}.", hint=_AGAIN) from error
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        message = f"The external data file {path} (of tensor {tensor!r}) cannot be read: {reason}."
+        raise ModelError(message, hint=_AGAIN) from error
     # A model that is itself a link (a download cache) may have its weights beside the link's end: onnxruntime agrees.
     folders = (model.parent.resolve(), model.resolve().parent)
     if not any(real.is_relative_to(folder) for folder in folders):
         raise ModelError(
-            f"The external data file {path} is a link that leads out of the model's folder, to {real}.",
+            f"The external data file {path} (of tensor {tensor!r}) is a link that leads out of the model's folder, "
+            f"to {real}.",
             hint="Copy the file itself into the model's folder.",
         )
     if not stat.S_ISREG(status.st_mode):
-        raise ModelError(f"The external data {path} (tensor {tensor!r}) is not an ordinary file.", hint=_AGAIN)
+        raise ModelError(f"The external data file {path} (of tensor {tensor!r}) is not an ordinary file.", hint=_AGAIN)
     return ExternalFile(location, path, status.st_size)

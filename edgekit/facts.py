@@ -163,7 +163,8 @@ def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
     if dimension.HasField("dim_value"):
         # Some exporters store an unknown size as the value -1.
         return dimension.dim_value if dimension.dim_value >= 0 else None
-    return dimension.dim_param or None
+    # Some name it "?", several axes of one model alike, which does not mean that their sizes are equal.
+    return None if dimension.dim_param in ("", "?") else dimension.dim_param
 
 
 def type_text(kind: onnx.TypeProto) -> str:

@@ -35,6 +35,8 @@ _CARRIERS: dict[str, tuple[int, ...] | None] = {
 # Operators whose output has the shape of their first input; Transpose is treated apart.
 _SAME_SHAPE = {"Identity", "Cast", "CastLike", "DequantizeLinear", "QuantizeLinear"}
 
+_ELEMENTWISE = {"Add", "Sub", "Mul", "Div"}
+
 # Fused embeddings: index input -> the input that holds the table.
 _EMBEDDINGS: dict[tuple[str, str], dict[int, int]] = {
     ("com.microsoft", "EmbedLayerNormalization"): {0: 2, 1: 4, 8: 3},
@@ -140,7 +142,9 @@ class _Follower:
         names = list(node.input) if places is None else [_input(node, place) for place in places]
         moved = [scope.moved[name] for name in names if name in scope.moved]
         if moved:
-            scope.moved.update(dict.fromkeys(filter(None, node.output), max(moved)))
+            # Where(x < 0, x + rows, x) makes negative indices count from the end: the part that was not moved counts.
+            most = min(moved) if node.op_type == "Where" else max(moved)
+            scope.moved.update(dict.fromkeys(filter(None, node.output), most))
 
     def shift(self, node: onnx.NodeProto, scope: _Scope) -> None:
         first, second = _input(node, 0), _input(node, 1)
@@ -218,12 +222,26 @@ def _learn_shape(node: onnx.NodeProto, scope: _Scope) -> None:
     shape = scope.shapes.get(_input(node, 0))
     if shape is None:
         return
-    if node.op_type in _SAME_SHAPE:
+    if node.op_type in _ELEMENTWISE:
+        other = scope.shapes.get(_input(node, 1))
+        if other is not None and (broadcast := _broadcast(shape, other)) is not None:
+            scope.shapes[node.output[0]] = broadcast
+    elif node.op_type in _SAME_SHAPE:
         scope.shapes[node.output[0]] = shape
     elif node.op_type == "Transpose":
         order = next((list(a.ints) for a in node.attribute if a.name == "perm"), list(range(len(shape)))[::-1])
         if sorted(order) == list(range(len(shape))):
             scope.shapes[node.output[0]] = tuple(shape[axis] for axis in order)
+
+
+def _broadcast(first: Shape, second: Shape) -> Shape | None:
+    """The shape of two operands together; None where it is not known throughout, or they do not fit."""
+    if None in first or None in second:
+        return None
+    try:
+        return np.broadcast_shapes(first, second)  # type: ignore[arg-type]  # no None: tested above
+    except ValueError:
+        return None
 
 
 def _index_uses(node: onnx.NodeProto, domain: str, scope: _Scope) -> list[tuple[int, int, slice]]:
