@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgekit import child_main
@@ -24,12 +24,21 @@ _OUTPUT_BYTES = 64 << 10
 _OUT_OF_MEMORY = ("bad_alloc", "cannot allocate memory", "Cannot allocate memory", "Failed to allocate memory")
 
 
+def _usual_memory_bytes() -> int:
+    """Return 8 GiB, or three quarters of this machine's memory where that is less."""
+    try:
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return 8 << 30
+    return min(8 << 30, physical * 3 // 4)
+
+
 @dataclass(frozen=True)
 class ChildLimits:
     """What a child process may take: seconds from its start, and bytes of memory (mapped files do not count)."""
 
     seconds: float = 300.0
-    memory_bytes: int = 8 << 30
+    memory_bytes: int = field(default_factory=_usual_memory_bytes)
 
 
 DEFAULT_LIMITS = ChildLimits()
