@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from edgekit import array_files
 from edgekit.errors import LimitError, UsageError
@@ -100,7 +100,7 @@ def _opened(path: Path) -> Image.Image:
             f"The picture {path} has more than {_MOST_PIXELS:,} pixels.", hint="Make it smaller first."
         ) from error
     except (OSError, ValueError, SyntaxError, EOFError) as error:  # all of these come from broken files
-        reason = "" if isinstance(error, Image.UnidentifiedImageError) else f": {error}"
+        reason = "" if isinstance(error, UnidentifiedImageError) else f": {error}"
         raise UsageError(
             f"{path} is not a picture that can be read{reason}.", hint="Use a .png or .jpg file."
         ) from error
@@ -135,7 +135,8 @@ def _frame(path: Path, argument: Argument, options: ImageOptions) -> _Frame:
     channels, height, width = (first, rows, last) if layout == "nchw" else (last, first, rows)
     if isinstance(channels, int) and channels not in _MODES:
         raise UsageError(
-            f"{path}: '{argument.name}' {_shown(argument)} has {channels} channels as {layout}; pictures have 1, 3 or 4."
+            f"{path}: '{argument.name}' {_shown(argument)} has {channels} channels as {layout}; "
+            "pictures have 1, 3 or 4."
         )
     return _Frame(layout, batch, channels if isinstance(channels, int) else 3, _fixed(height), _fixed(width))
 
@@ -166,11 +167,12 @@ def _normalised(path: Path, pixels: Array, argument: Argument, options: ImageOpt
     for what, numbers in (("mean", options.mean), ("std", options.std)):
         if len(numbers) not in (1, channels):
             raise UsageError(
-                f"{path}: {len(numbers)} numbers are given as image {what}, but '{argument.name}' has {channels} channels."
+                f"{path}: {len(numbers)} numbers are given as image {what}, "
+                f"but '{argument.name}' has {channels} channels."
             )
     if 0.0 in options.std:
         raise UsageError("The image std has a 0, by which nothing can be divided.")
-    scaled = (pixels.astype(np.float64) * options.scale - np.array(options.mean)) / np.array(options.std)
+    scaled: Array = (pixels.astype(np.float64) * options.scale - np.array(options.mean)) / np.array(options.std)
     return scaled.astype(dtype)
 
 

@@ -53,8 +53,8 @@ def replay(
     """Run the cases of ``case_set`` (None: all, otherwise those ids) on ``model``, optimized, on all threads.
 
     ``repeats``: later runs, after the first, of the first case without a feed-back loop; they give the timings (where
-    all cases have one, the steps of the first case do). Cases that were not asked for are "skipped". A model that the runtime refuses or crashes on, or that passes a limit, is a
-    record with an error and without timings.
+    all cases have one, the steps of the first case do). Cases that were not asked for are "skipped". A model that the
+    runtime refuses or crashes on, or that passes a limit, is a record with an error and without timings.
 
     Raises UsageError when there is no case of a given id.
     """
