@@ -1,7 +1,7 @@
 """Verdicts and times as plain rows and lines; the command line prints them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from edgekit.records.verdict import OutputStatus, OutputVerdict, Verdict
 from edgekit.report import words
@@ -80,22 +80,7 @@ def summary(verdict: Verdict) -> tuple[str, ...]:
 
 def _row(output: OutputVerdict, case: str | None = None, count: int = 1) -> tuple[str, ...]:
     verdict = f"{words.mark(output.status)} {words.OUTPUT_WORDS[output.status]}" + (f" ×{count}" if count > 1 else "")
-    return (case or output.case, output.output, verdict, *_measures(output))
-
-
-def _measures(output: OutputVerdict) -> tuple[str, ...]:
-    allowed, metrics = words.tolerance(output), output.metrics
-    if metrics is None:
-        return (*[words.NOTHING] * 5, allowed, words.NOTHING)
-    return (
-        words.number(metrics.max_abs),
-        words.number(metrics.max_rel),
-        words.decibels(metrics.snr_db),
-        words.cosine(metrics.cosine),
-        words.top1(metrics),
-        allowed,
-        words.would_pass(metrics),
-    )
+    return (case or output.case, output.output, verdict, *astuple(words.measures(output)))
 
 
 def worst_first(outputs: Sequence[OutputVerdict]) -> list[OutputVerdict]:

@@ -1,6 +1,7 @@
 """How numbers and conclusions read in every report."""
 
 import math
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 
 from edgekit.records.cases import Tolerance
@@ -48,8 +49,8 @@ def decibels(value: float) -> str:
 
 
 def cosine(value: float) -> str:
-    """Write a cosine with as many nines as it takes: 1 stands for 1 to the last of nine digits."""
-    return f"{value:.9f}".rstrip("0").rstrip(".")
+    """Write a cosine with six decimals, or none where it is 1 to the sixth."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
 
 
 def top1(metrics: Metrics) -> str:
@@ -75,12 +76,8 @@ def tolerance(output: OutputVerdict) -> str:
     return ", ".join(f"{name} {number(value)}" for name, value in parts if value)
 
 
-def would_pass(metrics: Metrics | None) -> str:
-    """Say which relative tolerance would have passed: rounded up, so that what is read does pass."""
-    if metrics is None:
-        return NOTHING
-    if metrics.passing_relative == 0:
-        return "any"
+def would_pass(metrics: Metrics) -> str:
+    """Say which relative tolerance would have passed: rounded up, so that what is read does pass; "none" if none."""
     if math.isinf(metrics.passing_relative):
         return "none"
     return f"rel {float(_UP.create_decimal_from_float(metrics.passing_relative)):.3g}"
@@ -99,3 +96,32 @@ def where(environment: Environment) -> str:
         parts.append(f"{name}, software" if adapter.software else name)
     parts.append("1 thread" if environment.threads == 1 else f"{environment.threads} threads")
     return " · ".join(parts)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is shown of one output, in the order of the columns."""
+
+    max_abs: str
+    max_rel: str
+    snr: str
+    cosine: str
+    top1: str
+    allowed: str
+    would_pass: str
+
+
+def measures(output: OutputVerdict) -> Measures:
+    """Write an output's metrics; where nothing could be compared they are dashes."""
+    m = output.metrics
+    if m is None:
+        return Measures(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, tolerance(output), NOTHING)
+    return Measures(
+        max_abs=number(m.max_abs),
+        max_rel=number(m.max_rel),
+        snr=decibels(m.snr_db),
+        cosine=cosine(m.cosine),
+        top1=top1(m),
+        allowed=tolerance(output),
+        would_pass=would_pass(m),
+    )
