@@ -40,9 +40,9 @@ def talk(text: str) -> None:
 
 def error(problem: EdgekitError) -> None:
     """Say what was wrong and, after an empty line, what to do."""
-    talk(f"error: {problem.message}")
+    talk(f"error: {visible(problem.message)}")
     if problem.hint:
-        talk(f"\nhint: {problem.hint}")
+        talk(f"\nhint: {visible(problem.hint)}")
 
 
 def table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:

@@ -47,8 +47,8 @@ _EMBEDDINGS: dict[tuple[str, str], dict[int, int]] = {
 
 _BOUNDARIES = {"Loop": 2, "Scan": 0}  # the node's inputs from here on become those of the body, at the same places
 
-# Functions that call each other twice a level unfold without end; no real model comes near this.
-_MOST_NODES = 1_000_000
+# Functions that call each other twice a level unfold without end. This many nodes take two seconds.
+_MOST_NODES = 100_000
 
 Shape = tuple[int | None, ...]
 T = TypeVar("T")
@@ -177,7 +177,8 @@ class _Follower:
 
     def call(self, node: onnx.NodeProto, function: onnx.FunctionProto, scope: _Scope) -> None:
         key = (domain_name(function.domain), function.name)
-        if key in self.calls:  # not allowed, and without an end
+        carries = any(name in scope.moved for name in node.input)
+        if not carries or key in self.calls:  # a function that calls itself is not allowed, and would not end
             return
         self.calls.add(key)
         inner = _Scope()

@@ -64,10 +64,14 @@ def _short(text: str) -> str:
 
 def _nodes(found: Facts) -> str:
     where = [
-        *([f"{found.subgraphs:,} nested graphs"] if found.subgraphs else []),
-        *([f"{found.functions:,} local functions, each counted once"] if found.functions else []),
+        *([_count(found.subgraphs, "nested graph")] if found.subgraphs else []),
+        *([f"{_count(found.functions, 'local function')}, each counted once"] if found.functions else []),
     ]
     return f"{found.nodes:,}" + (f" (with those of {' and '.join(where)})" if where else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _size(found: Facts) -> str:
