@@ -1,0 +1,138 @@
+"""A copy of a model whose weights are wrong by 1 %: what a case must be able to see."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import onnx
+import onnx.numpy_helper
+
+from edgekit import external_data, walk
+from edgekit import model as models
+from edgekit.external_data import is_external
+from edgekit.golden.inputs import FLOATS
+from edgekit.model import LoadedModel
+from edgekit.records.tensors import Array
+
+RELATIVE = 0.01
+
+_FLOAT_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
+_INT8_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("INT8", "UINT8")}
+# Their float constants are sizes, exponents, bounds or thresholds. One percent more there is another graph (a scale of
+# 2.02 in Resize is an error, an exponent of 2.02 is NaN for negative values), not a small error in it.
+_NOT_WEIGHTS = {
+    "Resize", "Upsample", "Range", "Pow", "Pad", "OneHot", "Dropout", "Clip", "Equal", "Less", "LessOrEqual", "Greater",
+    "GreaterOrEqual", "NonMaxSuppression", "Cast", "Max", "Min", "Ceil", "Floor", "Round", "RandomNormal", "Where",
+}  # fmt: skip
+_ML_WEIGHTS = re.compile(r"coefficient|intercept|weight|values|offset|scale|vectors|rho|prob", re.IGNORECASE)
+
+
+def write_disturbed(model: LoadedModel, folder: Path, *, seed: int, matrices_only: bool = False) -> Path | None:
+    """Write a copy of the model into ``folder``, every float weight multiplied by ``1 + 0.01 n``, n normal.
+
+    Weights are the initializers, Constant nodes and ai.onnx.ml attributes of the main graph, its subgraphs and local
+    functions; the scales of quantized models are among them. Where a model has none, its int8 weights move by one step
+    instead. ``matrices_only`` leaves tensors of less than two dimensions alone. External data is copied into one file
+    beside the copy, tensor by tensor. Returns None when there is nothing to disturb.
+    """
+    proto = onnx.ModelProto()
+    proto.CopyFrom(model.proto)
+    rng = np.random.default_rng([seed, 1])
+    spared = _spared(proto)
+    tensors = [t for t in _weights(proto) if t.name not in spared and len(t.dims) >= (2 if matrices_only else 0)]
+    floats = [tensor for tensor in tensors if tensor.data_type in _FLOAT_TYPES]
+    chosen = floats or [tensor for tensor in tensors if tensor.data_type in _INT8_TYPES and len(tensor.dims) >= 1]
+    changed = _disturb_attributes(proto, rng)
+    if not chosen and not changed:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    location = _fresh_name({file.location for file in model.external_files})
+    with (folder / location).open("wb") as stream:
+        for tensor in chosen:
+            external = is_external(tensor)
+            array = _disturbed(models.to_array(model, tensor), rng)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+            if external:
+                _move_out(tensor, tensor.raw_data, stream, location)
+        for tensor in walk.all_tensors(proto):
+            if is_external(tensor) and external_data.span(tensor).location != location:
+                _move_out(tensor, _raw(model, tensor), stream, location)
+    path = folder / "model.onnx"
+    models.save(proto, path)
+    return path
+
+
+def _weights(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield initializers and Constant nodes, a Constant's tensor under the name of the node's output."""
+    for graph in walk.all_graphs(proto):
+        yield from graph.initializer
+    for node in walk.all_nodes(proto):
+        if node.op_type == "Constant" and node.output:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    attribute.t.name = node.output[0]
+                    yield attribute.t
+
+
+def _spared(proto: onnx.ModelProto) -> set[str]:
+    """Return the names that an operator reads as something else than weights."""
+    names: set[str] = set()
+    for node in walk.all_nodes(proto):
+        if node.op_type in _NOT_WEIGHTS:
+            names.update(name for name in node.input if name)
+    return names
+
+
+def _disturb_attributes(proto: onnx.ModelProto, rng: np.random.Generator) -> bool:
+    """Disturb the float lists that classical models (ai.onnx.ml) keep their weights in."""
+    changed = False
+    for node in walk.all_nodes(proto):
+        if node.domain != "ai.onnx.ml":
+            continue
+        for attribute in node.attribute:
+            if attribute.floats and _ML_WEIGHTS.search(attribute.name):
+                moved = _disturbed(np.array(attribute.floats, dtype=np.float32), rng)
+                del attribute.floats[:]
+                attribute.floats.extend(moved.tolist())
+                changed = True
+    return changed
+
+
+def _disturbed(array: Array, rng: np.random.Generator) -> Array:
+    if array.dtype.name not in FLOATS:
+        steps = rng.integers(-1, 1, size=array.shape, endpoint=True)
+        limits = np.iinfo(array.dtype)
+        return np.clip(array.astype(np.int64) + steps, limits.min, limits.max).astype(array.dtype)
+    factors = 1 + RELATIVE * rng.standard_normal(array.shape, dtype=np.float32)
+    wide = array.astype(np.float64 if array.dtype.itemsize == 8 else np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = (wide * factors).astype(array.dtype)
+    return np.asarray(np.where(np.isfinite(moved), moved, array), dtype=array.dtype)
+
+
+def _fresh_name(taken: set[str]) -> str:
+    name = "weights.bin"
+    while name in taken:
+        name = f"_{name}"
+    return name
+
+
+def _raw(model: LoadedModel, tensor: onnx.TensorProto) -> bytes:
+    """Return the bytes of external data as they lie in the file: 4-bit and 8-bit floats need no decoding to be copied."""
+    part = external_data.span(tensor)
+    file = next(file for file in model.external_files if file.location == part.location)
+    with file.path.open("rb") as stream:
+        stream.seek(part.offset)
+        return stream.read(external_data.tensor_bytes(tensor))
+
+
+def _move_out(tensor: onnx.TensorProto, raw: bytes, stream: BinaryIO, location: str) -> None:
+    """Append ``raw`` to the file of external data, and let the tensor point there."""
+    tensor.ClearField("raw_data")
+    tensor.ClearField("external_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", str(stream.tell())), ("length", str(len(raw)))):
+        tensor.external_data.add(key=key, value=value)
+    stream.write(raw)

@@ -1,0 +1,207 @@
+"""Find what a graph takes, by running it: sizes of its free dimensions, ranges of its integers, settings.
+
+Few child processes, each with many feeds: a process and a session cost about a second, a refused feed a millisecond.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from edgekit import walk
+from edgekit.desktop import DesktopResult, Feed
+from edgekit.errors import ModelError
+from edgekit.facts import Argument
+from edgekit.golden import constants, dims, inputs
+from edgekit.golden.dims import Sizes
+from edgekit.golden.inputs import FLOATS, Domain, Recipe, recipe
+from edgekit.index_ranges import index_limit
+from edgekit.model import LoadedModel
+from edgekit.records.cases import FeedBack
+from edgekit.records.tensors import Value
+
+_FIRST_BATCHES = (8, 32, 64, 128)
+_RANGES = tuple(itertools.product((127, 31, 15, 7, 3, 1), (0, 1)))
+_MOST_KNOWN_SIZES = 24
+
+Run = Callable[[Sequence[Feed], str], tuple[DesktopResult, ...]]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One way to call the model: a size for each free dimension, and which of each scalar's settings."""
+
+    sizes: Sizes
+    setting: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the graph takes. ``setups``: the base first; at least one. ``refused``: what it does not take, in words."""
+
+    inputs: tuple[Argument, ...]
+    domains: Mapping[str, Domain]
+    setups: tuple[Setup, ...]
+    feed_back: FeedBack | None = None
+    refused: tuple[str, ...] = ()
+    negative: bool = True
+    looped: frozenset[str] = field(default_factory=frozenset)
+
+    def describe(self, setup: Setup) -> str:
+        """Say a setup in words: sizes and settings."""
+        settings = {n: d.settings[setup.setting % len(d.settings)] for n, d in self.domains.items() if d.settings}
+        return ", ".join(f"{name}={value:g}" for name, value in {**setup.sizes, **settings}.items())
+
+    def feed(self, how: Recipe, setup: Setup) -> Feed:
+        """Make the inputs of one case. An input that is fed back starts at zero, as a state does in real use."""
+        how = replace(how, setting=setup.setting)
+        return Feed(tuple(self._value(argument, how, setup) for argument in self.inputs), self.feed_back)
+
+    def _value(self, argument: Argument, how: Recipe, setup: Setup) -> Value:
+        if argument.name in self.looped:
+            how = replace(how, kind="zeros")
+        shape = dims.shape_of(argument, setup.sizes)
+        return inputs.fill(argument, shape, how, self.domains.get(argument.name, Domain()))
+
+
+def explore(
+    model: LoadedModel, arguments: Sequence[Argument], frozen: Sizes, feed_back: FeedBack | None, run: Run
+) -> Plan:
+    """Find a way to call the model, then other sizes, ranges and settings that it takes as well.
+
+    ``run`` runs feeds on the model and returns their results. Raises UsageError when ``frozen`` names a dimension that
+    does not exist, ModelError with the runtime's reason when it takes nothing of what was tried.
+    """
+    axes = dims.free_axes(arguments, frozen)
+    plan = Plan(
+        inputs=tuple(arguments),
+        domains=_first_domains(model, arguments),
+        setups=(),
+        feed_back=feed_back,
+        looped=frozenset(feed_back.links) if feed_back else frozenset(),
+    )
+    base = _first_setup(model, plan, axes, frozen, run)
+    plan = _with_ranges(model, replace(plan, setups=(base,)), run)
+    return _with_setups(plan, axes, frozen, run)
+
+
+def _first_domains(model: LoadedModel, arguments: Sequence[Argument]) -> dict[str, Domain]:
+    """Return what can be known without running: settings, 8-bit ranges, and for other integers the safest: 0 and 1."""
+    settings = constants.settings(model, arguments)
+    domains = {}
+    for argument in arguments:
+        found = settings.get(argument.name, ())
+        if found:
+            domains[argument.name] = Domain(settings=found)
+        elif _is_integer(argument):
+            domains[argument.name] = inputs.whole_range(str(argument.dtype)) or Domain(0, 1)
+    return domains
+
+
+def _is_integer(argument: Argument) -> bool:
+    return argument.dtype is not None and argument.dtype not in (*FLOATS, "bool", "string")
+
+
+def _first_setup(model: LoadedModel, plan: Plan, axes: Sequence[dims.Axis], frozen: Sizes, run: Run) -> Setup:
+    """Try sizes, in batches that grow, until the runtime takes one."""
+    usual = recipe("normal", 0)
+    tries = _attempts(model, plan, axes, frozen)
+    refusals: Counter[str] = Counter()
+    for count in _FIRST_BATCHES:
+        batch = list(itertools.islice(tries, count))
+        if not batch:
+            break
+        # Ones first: an integer that is a length, a count or an index is seldom refused as 1, often as 0.
+        feeds = [plan.feed(replace(usual, kind=kind), setup) for kind, setup in batch]
+        for (_, setup), result in zip(batch, run(feeds, "Looking for sizes that the model takes"), strict=True):
+            if result.outputs is not None:
+                return setup
+            refusals[result.error or "no reason given"] += 1
+    if not refusals:
+        raise ModelError("The inputs are too large for golden cases.", hint="Make a dimension smaller with --dim.")
+    reason = refusals.most_common(1)[0][0]
+    names = ", ".join(f"--dim {axis.key}=N" for axis in axes[:3])
+    say_sizes = f"State the sizes that it takes ({names}), or give real inputs" if names else "Give real inputs"
+    raise ModelError(
+        f"{model.path}: desktop onnxruntime refuses all {refusals.total()} inputs that were tried: {reason}",
+        hint=f"{say_sizes} with --sample.",
+    )
+
+
+def _attempts(
+    model: LoadedModel, plan: Plan, axes: Sequence[dims.Axis], frozen: Sizes
+) -> Iterator[tuple[inputs.Kind, Setup]]:
+    settings = range(max((len(domain.settings) for domain in plan.domains.values()), default=1) or 1)
+    integers = any(_is_integer(argument) for argument in plan.inputs)
+    kinds: tuple[inputs.Kind, ...] = ("ones", "normal", "zeros") if integers else ("normal",)
+    for kind in kinds:
+        for sizes in dims.first_sizes(axes, _known_sizes(model)):
+            complete = {**frozen, **sizes}
+            if dims.fits(plan.inputs, complete):
+                yield from ((kind, Setup(complete, setting)) for setting in settings)
+
+
+def _known_sizes(model: LoadedModel) -> list[int]:
+    """Return the sizes of the model's own weights, the most frequent first."""
+    sizes = Counter(
+        int(size) for graph in walk.all_graphs(model.proto) for tensor in graph.initializer for size in tensor.dims
+    )
+    return [size for size, _ in sizes.most_common(_MOST_KNOWN_SIZES) if size > 1]
+
+
+def _with_ranges(model: LoadedModel, plan: Plan, run: Run) -> Plan:
+    """Widen the range of each integer input as far as the graph lets it, and see whether it takes negative ones."""
+    open_inputs = [a for a in plan.inputs if plan.domains.get(a.name) == Domain(0, 1) and a.name not in plan.looped]
+    tries = [(a.name, domain) for a in open_inputs for domain in _ranges(model, a)]
+    base, how = plan.setups[0], recipe("normal", 0)
+    feeds = [_feed_with(plan, {name: domain}, how, base) for name, domain in tries]
+    results = run(feeds, "Looking for the range of integer inputs") if feeds else ()
+    domains = dict(plan.domains)
+    for (name, domain), result in zip(tries, results, strict=True):
+        if result.outputs is not None and domains[name] == Domain(0, 1):
+            domains[name] = domain
+    return replace(plan, domains=domains)
+
+
+def _feed_with(plan: Plan, changes: Mapping[str, Domain], how: Recipe, setup: Setup) -> Feed:
+    """Make a feed in which the changed inputs vary and every other integer stays at one."""
+    varied = replace(plan, domains={**plan.domains, **changes}).feed(how, setup)
+    still = plan.feed(replace(how, kind="ones"), setup)
+    values = zip(varied.inputs, still.inputs, strict=True)
+    return Feed(tuple(a if a.name in changes or a.dtype in FLOATS else b for a, b in values), plan.feed_back)
+
+
+def _ranges(model: LoadedModel, argument: Argument) -> Iterable[Domain]:
+    """Propose ranges, the widest first: below the table that it indexes; a mask; else from 127 downwards."""
+    if "mask" in argument.name.lower():
+        return [Domain(0, 1)]
+    limit = index_limit(model, argument.name)
+    known = [Domain(0, limit - 1), Domain(0, max(0, limit // 2))] if limit is not None and limit > 0 else []
+    return known + [Domain(low, high) for high, low in _RANGES]
+
+
+def _with_setups(plan: Plan, axes: Sequence[dims.Axis], frozen: Sizes, run: Run) -> Plan:
+    """Add other sizes and settings that the graph takes, and try negative integers."""
+    base, how = plan.setups[0], recipe("normal", 0)
+    proposed = [
+        sizes for sizes in dims.other_sizes(axes, _free(base, axes)) if dims.fits(plan.inputs, {**frozen, **sizes})
+    ]
+    most_settings = max((len(domain.settings) for domain in plan.domains.values()), default=0)
+    setups = [Setup({**frozen, **sizes}, base.setting) for sizes in proposed]
+    setups += [replace(base, setting=setting) for setting in range(most_settings) if setting != base.setting]
+    feeds = [plan.feed(how, setup) for setup in setups]
+    negative = plan.feed(replace(how, kind="negative"), base)
+    results = run([*feeds, negative], "Looking for other sizes that the model takes")
+    taken = [setup for setup, result in zip(setups, results, strict=False) if result.outputs is not None]
+    sizes = dims.choose(axes, _free(base, axes), [_free(s, axes) for s in taken if s.setting == base.setting])
+    chosen = [Setup({**frozen, **one}, base.setting) for one in sizes]
+    chosen += [setup for setup in taken if setup.setting != base.setting]
+    single = [axis.key for axis in axes if all(s.sizes[axis.key] == base.sizes[axis.key] for s in chosen)]
+    refused = tuple(
+        f"{key}: the desktop runtime takes {base.sizes[key]} and refuses the other sizes tried" for key in single
+    )
+    return replace(plan, setups=tuple(chosen), refused=refused, negative=results[-1].outputs is not None)
+
+
+def _free(setup: Setup, axes: Sequence[dims.Axis]) -> dict[str, int]:
+    return {axis.key: setup.sizes[axis.key] for axis in axes}
