@@ -4,7 +4,6 @@ The rules are the ONNX specification's (docs/ExternalData.md): a relative POSIX 
 Nothing is read here; ``edgekit.model`` does that.
 """
 
-import math
 import re
 import stat
 from collections.abc import Iterable
@@ -31,6 +30,8 @@ BITS: dict[int, int] = {
     for name in names
     if name in onnx.TensorProto.DataType.keys()  # noqa: SIM118  an enum wrapper, not a dict; older onnx lacks some names
 }
+
+_MOST_ELEMENTS = 1 << 48
 
 _AGAIN = "Export the model again, or put its weights into the model file with onnx.save."
 _BESIDE = (
@@ -71,10 +72,17 @@ def tensor_bytes(tensor: onnx.TensorProto) -> int:
 
 
 def elements(tensor: onnx.TensorProto) -> int:
-    """The number of elements that the tensor's shape says. Raises ModelError for a negative dimension."""
+    """The number of elements that the tensor's shape says. Raises ModelError for a shape that cannot be."""
     if any(size < 0 for size in tensor.dims):
-        raise ModelError(f"Tensor {tensor.name!r} has a negative dimension: {list(tensor.dims)}.", hint=_AGAIN)
-    return math.prod(tensor.dims)
+        raise ModelError(f"Tensor {tensor.name!r} has a negative dimension: {list(tensor.dims)[:8]}.", hint=_AGAIN)
+    if 0 in tensor.dims:
+        return 0
+    product = 1
+    for size in tensor.dims:
+        product *= size
+        if product > _MOST_ELEMENTS:  # stop: a million huge dimensions would multiply for hours
+            raise ModelError(f"Tensor {tensor.name!r} has an impossible shape: {list(tensor.dims)[:8]}.", hint=_AGAIN)
+    return product
 
 
 def span(tensor: onnx.TensorProto) -> Span:
