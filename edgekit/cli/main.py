@@ -78,7 +78,15 @@ def main(argv: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal or pipe that is not UTF-8 is no reason to fail
-    sys.exit(run(sys.argv[1:] if argv is None else argv))
+    try:
+        code = run(sys.argv[1:] if argv is None else argv)
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader of a pipe (head, less) has gone; Python would complain about it at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(argv: list[str]) -> int:
@@ -93,10 +101,6 @@ def run(argv: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         console.talk("Stopped.")
         return 130
-    except BrokenPipeError:
-        # The reader of a pipe (head, less) has gone. Nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except EdgekitError as problem:
         if debug:
             traceback.print_exc()

@@ -41,7 +41,7 @@ class WrongFileError(Exception):
 
 @dataclass(frozen=True)
 class RealModel:
-    """One row of ``real_models.toml``. ``image_size`` is width and height, as ``--image-size`` takes them."""
+    """One row of ``real_models.toml``. ``image_size`` is height and width, as ``--image-size`` takes them."""
 
     key: str
     package: str

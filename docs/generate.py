@@ -1,0 +1,93 @@
+"""Write the pages of the reference that come from the code: the command line and the device targets.
+
+Run ``python docs/generate.py`` after changing a command's options or a target file; a test fails while a page is stale.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from edgekit.cli.main import SUMMARIES, cli
+from edgekit.targets import load as targets
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+_NOTE = "<!-- Written by docs/generate.py. Change the code, then run that. -->\n"
+_WIDTH = 100
+
+
+def help_texts() -> Iterator[tuple[str, str]]:
+    """Yield each command line and its help, groups before their commands, the same on every terminal."""
+    yield from _help(cli, click.Context(cli, info_name="edgekit", terminal_width=_WIDTH, max_content_width=_WIDTH))
+
+
+def _help(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, str]]:
+    yield ctx.command_path, command.get_help(ctx)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(ctx):
+            child = command.get_command(ctx, name)
+            if child is not None:
+                yield from _help(child, child.context_class(child, info_name=name, parent=ctx))
+
+
+def command_line() -> str:
+    """Return the page of every command: its help, word for word."""
+    parts = [
+        _NOTE,
+        "# The command line\n",
+        "Data go to stdout and talk to stderr. `--json` writes the data as JSON. The exit codes are those of",
+        "[errors.md](errors.md).\n",
+        "| command | what it does |\n|---|---|",
+        *(f"| [`edgekit {name}`](#edgekit-{name}) | {summary} |" for name, summary in SUMMARIES.items()),
+        "",
+    ]
+    for path, text in help_texts():
+        parts.append(f"## {path}\n\n```text\n{text.rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def target_table() -> str:
+    """Return the page of the device targets that come with edgekit."""
+    parts = [
+        _NOTE,
+        "# Device targets\n",
+        "A target is one file of `device_targets/`, and its id is the name of the file. `--targets-dir` reads a folder",
+        "of your own.\n",
+        "| target | what it is | kind | variants, in order of preference | largest file | IR, opset |",
+        "|---|---|---|---|---|---|",
+    ]
+    loaded = [targets.load(target_id) for target_id in targets.ids()]
+    for t in loaded:
+        variants = ", ".join(t.runtime.variants)
+        parts.append(
+            f"| `{t.id}` | {t.title} | {t.kind} | {variants} | {t.limits.file_bytes / 2**20:g} MiB "
+            f"| {t.limits.ir_version}, {t.limits.opset} |"
+        )
+    parts += [
+        "",
+        "## Tolerances\n",
+        "An element passes when its error is at most absolute + relative × the largest magnitude of the reference",
+        "output. Integers, booleans and strings must be equal.\n",
+        "| target | dtype | relative | absolute |",
+        "|---|---|---|---|",
+    ]
+    for t in loaded:
+        parts += [f"| `{t.id}` | {dtype} | {v.relative:g} | {v.absolute:g} |" for dtype, v in t.tolerance.items()]
+    return "\n".join(parts) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """Return every generated page and its text."""
+    return {REFERENCE / "cli.md": command_line(), REFERENCE / "targets.md": target_table()}
+
+
+def main() -> None:
+    """Write the pages."""
+    for path, text in pages().items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()
