@@ -91,6 +91,8 @@ def main(memory_bytes: int, parent: int, module: str, folder: str) -> int:
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as request:
+        if isinstance(request.code, str):
+            sys.stderr.write(request.code)
         return EXIT_ERROR if request.code else 0
     except MemoryError:
         return EXIT_MEMORY
