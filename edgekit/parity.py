@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from edgekit import compare, runners
 from edgekit.bundle.open import Bundle, load_cases, open_bundle
-from edgekit.errors import EdgekitError, ParityError, UsageError
+from edgekit.errors import ParityError, UsageError
 from edgekit.progress import Progress, silent
 from edgekit.records import store
 from edgekit.records.cases import CaseSet, Tolerance
@@ -128,9 +128,11 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
         verdict, hint = replace(not_run, reasons=(error.message,)), error.hint
     else:
         verdict = judge(record)
-        desktop, warning = _time_desktop(bundle, options, progress)
-        if warning is not None:
-            verdict = replace(verdict, warnings=(*verdict.warnings, warning))
+        progress("Timing the desktop")
+        desktop = local.run(bundle, cases=options.cases, repeats=options.repeats, progress=progress)
+        if desktop.error is not None:
+            timeless = f"The desktop could not be timed: {desktop.error}"
+            verdict = replace(verdict, warnings=(*verdict.warnings, timeless))
     timings = () if record is None else timing_rows(record, desktop)
     result = ParityResult(verdict, case_set, record, desktop, timings, hint)
     if options.output is not None:
@@ -174,15 +176,6 @@ def _check_variant(bundle: Bundle, variant: str | None) -> None:
     shipped = bundle.manifest.runtime.variants
     if variant is not None and variant not in shipped:
         raise UsageError(f"The bundle has no variant '{variant}'.", hint=f"Its variants: {', '.join(shipped)}.")
-
-
-def _time_desktop(bundle: Bundle, options: ParityOptions, progress: Progress) -> tuple[RunRecord | None, str | None]:
-    """Return the desktop's record, for its times; or None and a warning, since a verdict does not depend on it."""
-    progress("Timing the desktop")
-    try:
-        return local.run(bundle, cases=options.cases, repeats=options.repeats, progress=progress), None
-    except EdgekitError as error:
-        return None, f"The desktop could not be timed: {error.message}"
 
 
 def _save(folder: Path, bundle: Bundle, options: ParityOptions, result: ParityResult) -> None:

@@ -16,6 +16,7 @@ from edgekit.records import verdict as verdicts
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
 from edgekit.report import html, junit, text
+from edgekit.report.html import Entry
 from edgekit.report.text import TextTable
 from edgekit.runners.browsers import GPUS
 
@@ -49,12 +50,13 @@ def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_
       edgekit parity bundle
       edgekit parity bundle --case random-1 --tolerance scores=1e-3 --report report.html
     """
+    options = _options(values)
     with console.progress() as progress:
-        result = parity.verify(bundle, _options(values), progress=progress)
+        result = parity.verify(bundle, options, progress=progress)
     if junit_file is not None:
         write_atomic(junit_file, junit.to_xml([result.verdict]))
     if report_file is not None:
-        write_atomic(report_file, html.to_html([result]))
+        write_atomic(report_file, html.report_html([_entry(result, options)]).encode())
     if as_json:
         timings = [asdict(row) for row in result.timings]
         console.data_json({"verdict": verdicts.to_json(result.verdict), "timings": jsonable(timings)})
@@ -81,6 +83,10 @@ def _options(values: dict[str, Any]) -> ParityOptions:
         output=values["output"],
         command=("edgekit", *sys.argv[1:]),
     )
+
+
+def _entry(result: ParityResult, options: ParityOptions) -> Entry:
+    return Entry(result.verdict, result.record, result.desktop, result.case_set, options.command)
 
 
 def _print(result: ParityResult) -> None:

@@ -10,7 +10,7 @@ from flask import Flask, Request, Response, abort, jsonify, make_response, reque
 from werkzeug.exceptions import HTTPException
 
 from edgekit.bundle.open import Bundle
-from edgekit.errors import LimitError, UsageError
+from edgekit.errors import EdgekitError, UsageError
 from edgekit.records import run_record
 from edgekit.records.run_record import RunRecord
 from edgekit.serve import assets
@@ -70,7 +70,7 @@ def create_app(bundle: Bundle, inbox: Inbox, *, isolation: bool = True, loopback
             identifier = inbox.receive(request.content_length, lambda: _read_record(bundle))
         except InboxFullError as error:
             problem, status = error.message, 429 if error.bound == "records" else 507
-        except LimitError as error:
+        except EdgekitError as error:  # the disk is full, or the folder cannot be written
             problem, status = error.message, 507
         except HTTPException as error:
             problem, status = error.description or error.name, error.code or 500
@@ -87,6 +87,7 @@ def create_static_app(files: Mapping[str, Asset], *, isolation: bool = True, loo
     """Return an application that serves ``files`` (by path; "/" is index.html), and nothing else."""
     app = Flask("edgekit", static_folder=None, template_folder=None)
     app.url_map.merge_slashes = False
+    app.url_map.redirect_defaults = False
     headers = {**_HEADERS, **(_ISOLATION_HEADERS if isolation else {})}
 
     def check_host() -> None:
@@ -126,7 +127,8 @@ def _send(asset: Asset) -> Response:
     if not copy.path.is_file():
         abort(404, "This file of the bundle has gone from the disk.")
     # Ranges are of the file itself: half of a compressed form is of no use to anyone.
-    response = send_file(copy.path, mimetype=asset.content_type, etag=copy.sha256, conditional=encoding is None)
+    response = send_file(copy.path, etag=copy.sha256, conditional=encoding is None)
+    response.content_type = asset.content_type
     if encoding is not None:
         response.headers["Content-Encoding"] = encoding
         response.make_conditional(request)  # in place

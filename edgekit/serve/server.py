@@ -48,9 +48,10 @@ def serving(app: Flask, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        host.encode("idna")  # what this refuses, the socket refuses too, with a TypeError
         return socket.create_server((host, port), family=family, backlog=128)
-    except socket.gaierror as error:
-        raise UsageError(f"There is no host '{host}'.", hint="--host takes an address of this machine.") from error
+    except (socket.gaierror, UnicodeError) as error:
+        raise UsageError(f"There is no host {host!r}.", hint="--host takes an address of this machine.") from error
     except OSError as error:
         raise _refused(error, host, port) from error
 
