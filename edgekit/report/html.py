@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from edgekit import __version__, resources
 from edgekit.records.cases import CaseSet, GoldenCase
-from edgekit.records.run_record import Attempt, Environment, RunRecord
+from edgekit.records.run_record import Attempt, Environment, RunRecord, Timings
 from edgekit.records.verdict import OutputVerdict, Verdict, VerdictStatus
 from edgekit.render import render
 from edgekit.report import words
@@ -97,8 +97,10 @@ def visible(value: T) -> T:
 
 def _run(number: int, entry: Entry) -> Run:
     verdict, record = entry.verdict, entry.record
-    rows = [_output_row(output) for output in verdict.outputs]
-    ordered = [_output_row(output) for output in worst_first(verdict.outputs)]
+    # Where nothing ran, every row would say the same; the reasons have said it once.
+    outputs = () if verdict.status == "not_run" else verdict.outputs
+    rows = [_output_row(output) for output in outputs]
+    ordered = [_output_row(output) for output in worst_first(outputs)]
     cases = entry.case_set.cases if entry.case_set else ()
     return Run(
         number=number,
@@ -113,7 +115,7 @@ def _run(number: int, entry: Entry) -> Run:
         warnings=verdict.warnings,
         facts=tuple(_facts(verdict.environment, verdict.target)) if verdict.environment else (),
         steps=tuple(_step(attempt) for attempt in verdict.attempts),
-        groups=tuple(_groups(verdict.outputs)),
+        groups=tuple(_groups(outputs)),
         wrong=tuple(row for row in ordered if row.kind == "bad")[:_MAX_ROWS],
         rows=tuple(rows[:_MAX_ROWS]),
         rows_left_out=max(0, len(rows) - _MAX_ROWS),
@@ -233,7 +235,7 @@ def _times(record: RunRecord | None, desktop: RunRecord | None) -> tuple[TimeRow
         TimeRow(
             row.name, words.milliseconds(row.browser_ms), words.milliseconds(row.desktop_ms), words.ratio(row.ratio)
         )
-        for row in timing_rows(record, desktop)
+        for row in (timing_rows(record, desktop) if record.timings != Timings() else ())
     )
 
 
@@ -255,15 +257,18 @@ def _hashes(record: RunRecord | None) -> tuple[Fact, ...]:
 
 
 def _matrix(verdicts: Sequence[Verdict]) -> list[MatrixRow]:
-    found = [{(output.case, output.output): output for output in verdict.outputs} for verdict in verdicts]
+    found = [{(output.case, output.output): (verdict, output) for output in verdict.outputs} for verdict in verdicts]
     keys = Counter(key for outputs in found for key in outputs)  # keeps the order in which they were met
     return [
         MatrixRow(case, output, tuple(_cell(outputs.get((case, output))) for outputs in found)) for case, output in keys
     ]
 
 
-def _cell(output: OutputVerdict | None) -> Cell:
-    if output is None:
+def _cell(found: tuple[Verdict, OutputVerdict] | None) -> Cell:
+    if found is None:
         return Cell("idle", "", "not asked")
+    verdict, output = found
+    if verdict.status == "not_run":
+        return Cell("idle", "", "not run")
     text = words.number(output.metrics.max_rel) if output.metrics else words.OUTPUT_WORDS[output.status]
     return Cell(_kind(output), words.mark(output.status), text)

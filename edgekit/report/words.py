@@ -70,8 +70,10 @@ def ratio(value: float | None) -> str:
 
 def tolerance(output: OutputVerdict) -> str:
     """Say what was allowed: "rel 0.001, abs 1e-06", or that it had to be equal."""
+    if output.tolerance is None and output.status not in ("match", "mismatch"):
+        return NOTHING
     if output.tolerance is None or output.tolerance == Tolerance(0.0, 0.0):
-        return NOTHING if output.status == "not_comparable" else "equal"
+        return "equal"
     parts = [("rel", output.tolerance.relative), ("abs", output.tolerance.absolute)]
     return ", ".join(f"{name} {number(value)}" for name, value in parts if value)
 
@@ -84,10 +86,11 @@ def would_pass(metrics: Metrics) -> str:
 
 
 def where(environment: Environment) -> str:
-    """Say in a line where a record was made: runner, runtime, execution provider, adapter, threads."""
+    """Say in a line where a record was made: device, runner, runtime, execution provider, adapter, threads."""
     adapter = environment.adapter
     ran = environment.execution_provider
-    parts = [environment.runner, f"{environment.runtime} {environment.runtime_version}"]
+    parts = [*([environment.device] if environment.device else []), environment.runner]
+    parts.append(f"{environment.runtime} {environment.runtime_version}")
     parts.append(f"{ran or 'nothing'} ran" if ran != environment.execution_provider_asked else f"{ran}")
     if environment.variant and environment.variant != ran:
         parts[-1] += f" ({environment.variant})"
