@@ -1,0 +1,79 @@
+import pytest
+
+from edgekit.ort_messages import explained, readable
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Add node. Name:'<b>' Status "
+            "Message: /onnxruntime_src/onnxruntime/core/providers/cpu/math/element_wise_ops.h:563 void onnxruntime::"
+            "BroadcastIterator::Init(ptrdiff_t, ptrdiff_t) axis == 1 || axis == largest was false. Attempting to "
+            "broadcast an axis by a dimension other than 1. 2 by 3\n",
+            "Add node '<b>': Attempting to broadcast an axis by a dimension other than 1. 2 by 3",
+        ),
+        (
+            "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Div node. Name:'' Status "
+            "Message: element_wise_ops.cc:703 Compute Integer division by zero",
+            "Div node without a name: Integer division by zero",
+        ),
+        (
+            "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Got invalid dimensions for input: x for the following indices\n"
+            " index: 1 Got: 3 Expected: 4\n Please fix either the inputs/outputs or the model.",
+            "Got invalid dimensions for input: x for the following indices index: 1 Got: 3 Expected: 4 "
+            "Please fix either the inputs/outputs or the model.",
+        ),
+        (
+            "[ONNXRuntimeError] : 1 : FAIL : Load model from /m (1)/m.onnx failed:/onnxruntime_src/onnxruntime/core/graph/"
+            "model.cc:256 onnxruntime::Model::Model(onnx::ModelProto&&, const std::list<int (*)(char)>*, const onnxruntime"
+            "::ModelOptions&) Unsupported model IR version: 16, max supported IR version: 14\n",
+            "Unsupported model IR version: 16, max supported IR version: 14",
+        ),
+        (
+            "/onnxruntime_src/onnxruntime/python/onnxruntime_pybind_ortvalue.cc:460 onnxruntime::python::addOrtValueMethods"
+            "(pybind11::module&)::<lambda(const OrtValue*)> ml_value->IsTensor() was false. Only OrtValues that are "
+            "Tensors are convertible to Numpy objects",
+            "Only OrtValues that are Tensors are convertible to Numpy objects",
+        ),
+        ("Nothing to clean (here), a.b:3 c", "Nothing to clean (here), a.b:3 c"),
+        ("", ""),
+    ],
+)
+def test_codes_paths_and_signatures_are_removed(text: str, expected: str) -> None:
+    assert readable(text, model="/m (1)/m.onnx") == expected
+
+
+def test_long_messages_are_cut() -> None:
+    assert len(readable("word " * 1000)) == 500
+
+
+@pytest.mark.parametrize(
+    ("reason", "clause"),
+    [
+        (
+            "Fatal error: my.company:Frobnicate(-1) is not a registered function/op",
+            "uses the operator 'my.company::Frobnicate', which onnxruntime does not have",
+        ),
+        ("Unsupported model IR version: 16, max supported IR version: 14", "has IR version 16"),
+        ("Error No Op registered for Gelu with domain_version of 17", "operator 'Gelu', which opset 17 does not have"),
+        (
+            "Could not find an implementation for ReduceSum(13) node with name 'sum it'",
+            "uses ReduceSum node 'sum it' (opset 13) with data types for which onnxruntime has no CPU kernel",
+        ),
+        (
+            "Opset 99 is under development and support for this is limited. Current official support for domain ai.onnx "
+            "is till opset 28.",
+            "uses opset 99 of ai.onnx; the desktop onnxruntime has up to 28",
+        ),
+    ],
+)
+def test_known_refusals_are_explained_with_a_hint(reason: str, clause: str) -> None:
+    text, hint = explained(reason)
+
+    assert clause in text
+    assert hint
+
+
+def test_unknown_refusals_are_passed_on() -> None:
+    assert explained("Something else.") == ("cannot be loaded by the desktop onnxruntime: Something else.", None)
