@@ -31,12 +31,14 @@ def judge(
     tolerance: Mapping[str, Tolerance] | None = None,
     allow_fallback: bool = False,
     manifest_sha256: str | None = None,
+    no_record: str | None = None,
 ) -> Verdict:
     """Compare what a device reported with what the reference gave, and conclude.
 
     ``cases``: the ids that are expected (default: all). ``tolerance``: by output name, over that of the case set.
     ``allow_fallback``: another execution provider than the one asked for may pass, with a warning. ``manifest_sha256``:
-    the bundle that must have been run. Raises UsageError for a case or an output that the case set does not have.
+    the bundle that must have been run. ``no_record``: why there is no record. Raises UsageError for a case or an output
+    that the case set does not have.
     """
     expected = _expected_cases(case_set, cases)
     tolerances = {**case_set.output_tolerance, **_checked(tolerance or {}, case_set)}
@@ -53,7 +55,7 @@ def judge(
 
     status: VerdictStatus
     if record is None or (not ran and not foreign):
-        status, reasons = "not_run", _why_not_run(expected, record)
+        status, reasons = "not_run", _why_not_run(expected, record, no_record)
     elif not expected_outputs:
         status, reasons = "not_run", ["No output of these cases can be compared.", *wrong]
     elif wrong or compared != expected_outputs:
@@ -248,11 +250,11 @@ def _attempts(record: RunRecord) -> str:
     return " ".join(text if text.endswith((".", "!", "?")) else text + "." for text in said)
 
 
-def _why_not_run(expected: Sequence[GoldenCase], record: RunRecord | None) -> list[str]:
+def _why_not_run(expected: Sequence[GoldenCase], record: RunRecord | None, no_record: str | None) -> list[str]:
     if not expected:
         return ["There are no cases to run."]
     if record is None:
-        return ["No run record came back."]
+        return [no_record or "No run record came back."]
     reasons = ["No case ran."]
     if record.error:
         reasons.append(record.error)

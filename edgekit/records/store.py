@@ -34,7 +34,7 @@ class Conditions:
     """What was asked of a run and of its judge; ``command`` is the command line that repeats it (empty: unknown).
 
     ``cases`` None: all of them. ``tolerance`` overrides that of the cases, by output name. ``manifest_sha256``: of the
-    bundle that was to be run.
+    bundle that was to be run. ``no_record``: why no record came back.
     """
 
     title: str
@@ -43,6 +43,7 @@ class Conditions:
     tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
     allow_fallback: bool = False
     manifest_sha256: str | None = None
+    no_record: str | None = None
     command: tuple[str, ...] = ()
 
 

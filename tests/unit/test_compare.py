@@ -245,6 +245,7 @@ def test_no_record_is_not_run() -> None:
     verdict = verdict_of(case_set([value_of("y", F32)]), None)
     assert verdict.status == "not_run" and verdict.reasons == ("No run record came back.",)
     assert verdict.outputs[0].status == "missing"
+    assert verdict_of(case_set([value_of("y", F32)]), None, no_record="the page hung").reasons == ("the page hung",)
 
 
 def test_a_record_in_which_no_case_ran_is_not_run_and_says_why() -> None:

@@ -24,7 +24,7 @@ RECORD = RunRecord(
 )
 VERDICT = Verdict("not_run", NAME, None, REFERENCE, None, (), 1, 0, ())
 CONDITIONS = Conditions(
-    NAME, "webgpu", ("c0",), {NAME: Tolerance(0.1, 0.0)}, True, "0" * 64, ("edgekit", "parity", "b")
+    NAME, "webgpu", ("c0",), {NAME: Tolerance(0.1, 0.0)}, True, "0" * 64, None, ("edgekit", "parity", "b")
 )
 
 
