@@ -90,11 +90,11 @@ web-test: web/node_modules/.ready
 	@cd web && $(NODE) npm run --silent test
 
 unit: $(VENV)/.dev
-	@$(BIN)/pytest tests/unit tests/contract -n $(PYTEST_WORKERS) -x $(PYTEST_ARGS)
+	@$(BIN)/pytest tests/unit tests/contract -n $(PYTEST_WORKERS) --dist loadgroup -x $(PYTEST_ARGS)
 
 pytest: $(VENV)/.dev setup
 	$(call heading,Tests: unit, contract, browser, real models, wheel)
-	@$(BIN)/pytest -n $(PYTEST_WORKERS) -x $(PYTEST_ARGS)
+	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -x $(PYTEST_ARGS)
 
 bench: setup
 	$(call heading,Benchmarks)

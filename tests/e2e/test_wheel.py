@@ -15,7 +15,7 @@ from models.real import unreachable
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 900
 
-pytestmark = pytest.mark.wheel
+pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]  # one worker: the environment is made once
 
 
 @dataclass(frozen=True)
