@@ -17,7 +17,8 @@ export async function generate() {
   const shared = {};
   for (const name of names) {
     const schema = JSON.parse(await readFile(new URL(name, SCHEMAS), 'utf8'));
-    const { $defs, $schema, ...document } = schema;
+    const { $defs, ...document } = schema;
+    delete document.$schema;
     for (const [key, value] of Object.entries({ ...$defs, [document.title]: document })) {
       if (key in shared && JSON.stringify(shared[key]) !== JSON.stringify(value)) {
         throw new Error(`${name} defines ${key} in another way than a schema before it.`);
@@ -25,11 +26,15 @@ export async function generate() {
       shared[key] = value;
     }
   }
-  const text = await compile({ title: 'Contract', type: 'object', additionalProperties: false, $defs: shared }, 'Contract', {
-    bannerComment: BANNER,
-    unreachableDefinitions: true,
-    style: { printWidth: 120, singleQuote: true },
-  });
+  const text = await compile(
+    { title: 'Contract', type: 'object', additionalProperties: false, $defs: shared },
+    'Contract',
+    {
+      bannerComment: BANNER,
+      unreachableDefinitions: true,
+      style: { printWidth: 120, singleQuote: true },
+    },
+  );
   // The generator's own remarks, and the empty type that only held the definitions.
   return text
     .replace(/ \*\n \* This interface was referenced by [^\n]+\n \* via the `definition` [^\n]+\n/g, '')

@@ -26,11 +26,15 @@ export async function fetchBytes(source, url, onBytes = () => {}) {
   try {
     const response = await source.fetch(new URL(url, source.baseUrl).href);
     if (!response.ok) {
-      throw new DownloadError(`${name} could not be fetched: the server answered ${response.status} ${response.statusText}`.trim());
+      throw new DownloadError(
+        `${name} could not be fetched: the server answered ${response.status} ${response.statusText}`.trim(),
+      );
     }
     return await readBody(response, onBytes);
   } catch (error) {
-    throw error instanceof DownloadError ? error : new DownloadError(`${name} could not be fetched: ${errorText(error)}`, { cause: error });
+    throw error instanceof DownloadError
+      ? error
+      : new DownloadError(`${name} could not be fetched: ${errorText(error)}`, { cause: error });
   }
 }
 
@@ -112,7 +116,9 @@ export class WrongFileError extends DownloadError {
    * @param {string} expected sha256
    */
   constructor(path, actual, expected) {
-    super(`${path} is not the file that this bundle was built with: its sha256 is ${actual}, not ${expected}. Build the bundle again.`);
+    super(
+      `${path} is not the file that this bundle was built with: its sha256 is ${actual}, not ${expected}. Build the bundle again.`,
+    );
     this.path = path;
     this.actual = actual;
   }

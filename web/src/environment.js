@@ -33,7 +33,9 @@
  * @returns {Readonly<Environment>}
  */
 export function readEnvironment(scope) {
-  const navigator = /** @type {(Navigator & { userAgentData?: { platform?: string } }) | undefined} */ (scope.navigator);
+  const navigator = /** @type {(Navigator & { userAgentData?: { platform?: string } }) | undefined} */ (
+    scope.navigator
+  );
   return Object.freeze({
     isolated: scope.crossOriginIsolated === true && typeof scope.SharedArrayBuffer === 'function',
     cores: Math.max(1, navigator?.hardwareConcurrency ?? 1),
@@ -68,13 +70,17 @@ export async function findAdapter(gpu) {
   }
   const { vendor, architecture, device, description } = adapter.info;
   // isFallbackAdapter moved from the adapter to its info; browsers in use have one or the other.
-  const fallback = [adapter, adapter.info].some((place) => 'isFallbackAdapter' in place && place.isFallbackAdapter === true);
+  const fallback = [adapter, adapter.info].some(
+    (place) => 'isFallbackAdapter' in place && place.isFallbackAdapter === true,
+  );
   return {
     vendor,
     architecture,
     device,
     description,
-    software: fallback || /swiftshader|llvmpipe|lavapipe|software|basic render/i.test(`${vendor} ${architecture} ${device} ${description}`),
+    software:
+      fallback ||
+      /swiftshader|llvmpipe|lavapipe|software|basic render/i.test(`${vendor} ${architecture} ${device} ${description}`),
     features: [...adapter.features].sort(),
   };
 }

@@ -1,5 +1,7 @@
 /** @file Whatever was thrown, as text a person can read. */
 
+const WEBASSEMBLY_ERRORS = new Set(['CompileError', 'LinkError', 'RuntimeError']);
+
 /**
  * Errors of WebAssembly code arrive in many shapes: an Error, a bare number (the address of a C++ exception), a
  * WebAssembly.Exception without a message, or a string.
@@ -20,7 +22,13 @@ export function errorText(error) {
   if (typeof WebAssembly !== 'undefined' && 'Exception' in WebAssembly && error instanceof WebAssembly.Exception) {
     return 'The runtime threw a C++ exception that kept no message. Running out of memory is the usual cause.';
   }
-  if (typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string' && error.message) {
+  if (
+    typeof error === 'object' &&
+    error !== null &&
+    'message' in error &&
+    typeof error.message === 'string' &&
+    error.message
+  ) {
     return error.message;
   }
   return `Something was thrown that carries no message (${Object.prototype.toString.call(error)}).`;
@@ -35,8 +43,8 @@ function describe(error) {
   if (message === '') {
     return `${error.name || 'Error'} without a message.`;
   }
-  // A plain "Error" says nothing; "RuntimeError: unreachable" needs its name to be understood.
-  return error.name === 'Error' || error.name === '' ? message : `${error.name}: ${message}`;
+  // Names such as TypeError add nothing for a reader; "unreachable" needs "RuntimeError" beside it to be understood.
+  return WEBASSEMBLY_ERRORS.has(error.name) ? `${error.name}: ${message}` : message;
 }
 
 /**

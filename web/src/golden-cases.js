@@ -18,7 +18,10 @@ import { decodeTensors, joinValues } from './tensor-codec.js';
  * @throws {Error} when the files cannot be fetched, are of another format, or do not fit each other
  */
 export async function fetchCases(config, source) {
-  const [document, bytes] = await Promise.all([fetchJson(source, config.cases_url), fetchBytes(source, config.tensors_url)]);
+  const [document, bytes] = await Promise.all([
+    fetchJson(source, config.cases_url),
+    fetchBytes(source, config.tensors_url),
+  ]);
   if (typeof document !== 'object' || document === null || !('format' in document) || document.format !== 1) {
     throw new TypeError('cases.json is not of format 1, which is the one that this page reads.');
   }

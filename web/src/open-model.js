@@ -167,7 +167,9 @@ async function open(variant, { config, host, model, threads, probe, onStep }) {
     return started - begun;
   };
   const total = variant.wasm_bytes;
-  const wasm = await fetchVerified(host, variant.wasm_url, variant.wasm_sha256, (loaded) => onStep({ stage: 'download', what, loaded, total }));
+  const wasm = await fetchVerified(host, variant.wasm_url, variant.wasm_sha256, (loaded) =>
+    onStep({ stage: 'download', what, loaded, total }),
+  );
   const fetch_ms = model.fetch_ms + lap();
   onStep({ stage: 'compile', what });
   const module = await compileRuntime(wasm.bytes);

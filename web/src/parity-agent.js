@@ -29,6 +29,7 @@ import { sha256 } from './sha256.js';
  * @property {string | null} variant one variant only; null: the chain
  * @property {number | null} threads null: as the bundle says
  * @property {readonly string[] | null} cases null: all
+ * @property {string | null} problem why the options cannot be followed; it is then reported in place of a run
  */
 
 /**
@@ -51,12 +52,13 @@ import { sha256 } from './sha256.js';
  *
  * @param {PageConfig} config
  * @param {Host} host
- * @param {Pick<AgentOptions, 'variant' | 'threads' | 'cases'>} options
+ * @param {Omit<AgentOptions, 'run' | 'repeats'>} options
  * @param {(step: AgentStep) => void} onStep
  * @returns {Promise<Bench>}
  */
 export async function openBundle(config, host, options, onStep) {
-  const variants = options.variant === null ? config.variants : config.variants.filter(({ id }) => id === options.variant);
+  const variants =
+    options.variant === null ? config.variants : config.variants.filter(({ id }) => id === options.variant);
   /** @type {Bench} */
   const bench = {
     adapter: null,
@@ -69,12 +71,17 @@ export async function openBundle(config, host, options, onStep) {
     error: null,
   };
   try {
+    if (options.problem !== null) {
+      throw new RangeError(options.problem);
+    }
     const manifestBytes = await fetchBytes(host, config.manifest_url);
     bench.manifestSha256 = await sha256(manifestBytes, host.subtle);
     bench.cases = await fetchCases(config, host);
     const chosen = chooseCases(bench.cases.cases, options.cases);
     if (variants.length === 0) {
-      throw new TypeError(`This bundle has no variant ${JSON.stringify(options.variant)}. It has ${config.variants.map(({ id }) => id).join(', ')}.`);
+      throw new TypeError(
+        `This bundle has no variant ${JSON.stringify(options.variant)}. It has ${config.variants.map(({ id }) => id).join(', ')}.`,
+      );
     }
     if (variants.some(({ needs }) => needs.includes('webgpu'))) {
       bench.adapter = await host.findAdapter();
@@ -88,7 +95,8 @@ export async function openBundle(config, host, options, onStep) {
     bench.attempts = outcome.attempts;
     bench.opened = outcome.opened;
     if (outcome.opened === null) {
-      bench.error = `No variant of the runtime ran this model. ${outcome.attempts.map(({ variant, reason }) => `${variant}: ${reason}`).join(' ')}`;
+      const reasons = outcome.attempts.map(({ variant, reason }) => `${variant}: ${reason}`);
+      bench.error = ['No variant of the runtime ran this model.', ...reasons].join('\n');
     }
   } catch (error) {
     bench.error = errorText(error);
@@ -145,7 +153,12 @@ export async function runParity(config, host, options, onStep) {
   /** @type {number[]} */
   let later_run_ms = [];
   if (bench.opened !== null) {
-    later_run_ms = await timeLaterRuns(bench.opened, timingCase(chooseCases(all, options.cases)), options.repeats, onStep);
+    later_run_ms = await timeLaterRuns(
+      bench.opened,
+      timingCase(chooseCases(all, options.cases)),
+      options.repeats,
+      onStep,
+    );
   }
   for (const [done, entry] of all.entries()) {
     const asked = options.cases === null || options.cases.includes(entry.id);
@@ -243,7 +256,9 @@ export async function postRecord({ document, tensors }, config, host) {
   const field = (/** @type {string} */ name) =>
     typeof answer === 'object' && answer !== null ? /** @type {Record<string, unknown>} */ (answer)[name] : undefined;
   if (response.status !== 201) {
-    throw new Error(`The record was not taken: the server answered ${response.status} ${field('error') ?? response.statusText}`.trim());
+    throw new Error(
+      `The record was not taken: the server answered ${response.status} ${field('error') ?? response.statusText}`.trim(),
+    );
   }
   return String(field('id'));
 }
@@ -251,17 +266,21 @@ export async function postRecord({ document, tensors }, config, host) {
 /**
  * @param {URLSearchParams} query of the page
  * @returns {AgentOptions | null} null: the page was opened by a person
- * @throws {TypeError} when a number is not one
  */
 export function agentOptions(query) {
   if (query.get('parity') !== '1') {
     return null;
   }
+  /** @type {string[]} */
+  const problems = [];
+  const repeats = wholeNumber(query, 'repeats', 10_000, problems) ?? 3;
+  const threads = wholeNumber(query, 'threads', 256, problems);
   return {
     run: (query.get('run') ?? '').slice(0, 200),
-    repeats: wholeNumber(query, 'repeats', 10_000) ?? 3,
+    repeats,
     variant: query.get('variant'),
-    threads: wholeNumber(query, 'threads', 256),
+    threads,
+    problem: problems[0] ?? null,
     cases: query.has('cases') ? (query.get('cases') ?? '').split(',').filter((id) => id !== '') : null,
   };
 }
@@ -270,15 +289,17 @@ export function agentOptions(query) {
  * @param {URLSearchParams} query
  * @param {string} name
  * @param {number} most
+ * @param {string[]} problems gains a sentence when the number is not one
  * @returns {number | null}
  */
-function wholeNumber(query, name, most) {
+function wholeNumber(query, name, most, problems) {
   const text = query.get(name);
   if (text === null) {
     return null;
   }
   if (!/^\d+$/.test(text) || Number(text) > most) {
-    throw new TypeError(`${name}=${text} is not a whole number from 0 to ${most}.`);
+    problems.push(`${name}=${text} is not a whole number from 0 to ${most}.`);
+    return null;
   }
   return Number(text);
 }

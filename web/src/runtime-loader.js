@@ -40,8 +40,8 @@ import { bytesOfView, isNumberDtype, stringTensor, tensorFromBytes } from './ten
  */
 
 /** What onnxruntime-web threw, as text. */
-export class RuntimeError extends Error {
-  name = 'RuntimeError';
+export class OrtError extends Error {
+  name = 'OrtError';
 
   /** @param {unknown} error */
   constructor(error) {
@@ -52,13 +52,13 @@ export class RuntimeError extends Error {
 /**
  * @param {Uint8Array<ArrayBuffer>} wasm
  * @returns {Promise<WebAssembly.Module>}
- * @throws {RuntimeError}
+ * @throws {OrtError}
  */
 export async function compileRuntime(wasm) {
   try {
     return await WebAssembly.compile(wasm);
   } catch (error) {
-    throw new RuntimeError(error);
+    throw new OrtError(error);
   }
 }
 
@@ -66,7 +66,7 @@ export async function compileRuntime(wasm) {
  * @param {RuntimeFiles} files
  * @param {{ threads: number, importModule: (url: string) => Promise<unknown> }} options `threads`: at least 1
  * @returns {Promise<Runtime>}
- * @throws {RuntimeError} when the script of onnxruntime-web does not load
+ * @throws {OrtError} when the script of onnxruntime-web does not load
  */
 export async function loadRuntime(files, { threads, importModule }) {
   /** @type {Ort} */
@@ -74,7 +74,7 @@ export async function loadRuntime(files, { threads, importModule }) {
   try {
     ort = /** @type {Ort} */ (await importModule(files.apiUrl));
   } catch (error) {
-    throw new RuntimeError(error);
+    throw new OrtError(error);
   }
   // Warnings would flood the console of anyone who reads it; errors stay visible there.
   ort.env.logLevel = 'error';
@@ -95,7 +95,7 @@ export async function loadRuntime(files, { threads, importModule }) {
           });
           return rawSession(ort, session);
         } catch (error) {
-          throw new RuntimeError(error);
+          throw new OrtError(error);
         }
       }),
   };
@@ -118,16 +118,18 @@ function rawSession(ort, session) {
         // fromEntries, not assignment: a model may call an input "__proto__".
         const given = Object.fromEntries(Array.from(feeds, ([name, tensor]) => [name, toOrt(ort, name, tensor)]));
         const results = await session.run(given, [...fetches]);
-        return new Map(fetches.map((name) => [name, fromOrt(name, results[name])]));
+        return new Map(
+          fetches.map((name) => [name, fromOrt(name, Object.hasOwn(results, name) ? results[name] : undefined)]),
+        );
       } catch (error) {
-        throw new RuntimeError(error);
+        throw new OrtError(error);
       }
     },
     async release() {
       try {
         await session.release();
       } catch (error) {
-        throw new RuntimeError(error);
+        throw new OrtError(error);
       }
     },
   };

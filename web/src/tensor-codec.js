@@ -16,10 +16,23 @@ import { DTYPES, bytesOfView, elementCount, isNumberDtype, stringTensor, tensorF
 
 /** @type {Readonly<Record<NumberDtype, string>>} */
 const STORED_NAMES = Object.freeze({
-  bool: 'BOOL', int8: 'I8', int16: 'I16', int32: 'I32', int64: 'I64', uint8: 'U8', uint16: 'U16', uint32: 'U32',
-  uint64: 'U64', float16: 'F16', bfloat16: 'BF16', float32: 'F32', float64: 'F64',
+  bool: 'BOOL',
+  int8: 'I8',
+  int16: 'I16',
+  int32: 'I32',
+  int64: 'I64',
+  uint8: 'U8',
+  uint16: 'U16',
+  uint32: 'U32',
+  uint64: 'U64',
+  float16: 'F16',
+  bfloat16: 'BF16',
+  float32: 'F32',
+  float64: 'F64',
 });
-const DTYPE_OF = new Map(Object.entries(STORED_NAMES).map(([dtype, stored]) => [stored, /** @type {NumberDtype} */ (dtype)]));
+const DTYPE_OF = new Map(
+  Object.entries(STORED_NAMES).map(([dtype, stored]) => [stored, /** @type {NumberDtype} */ (dtype)]),
+);
 
 // The limit of the reference implementation.
 const MAX_HEADER_BYTES = 100_000_000;
@@ -147,7 +160,9 @@ function readEntry(entry, place) {
     throw new CodecError(`${place}: its shape has too many elements.`, { cause: error });
   }
   if (end < begin || end - begin !== needed) {
-    throw new CodecError(`${place}: ${dtype} of shape [${shape.join(', ')}] takes ${needed} bytes, its offsets say ${end - begin}.`);
+    throw new CodecError(
+      `${place}: ${dtype} of shape [${shape.join(', ')}] takes ${needed} bytes, its offsets say ${end - begin}.`,
+    );
   }
   return { dtype, shape, begin, end };
 }
@@ -204,7 +219,12 @@ export function splitValues(prefix, values) {
  * @throws {CodecError} when an entry and its tensor disagree, or the tensor is not there
  */
 export function joinValues(entries, tensors) {
-  return entries.map((entry) => ({ name: entry.name, dtype: entry.dtype, tensor: joinOne(entry, tensors), note: entry.note }));
+  return entries.map((entry) => ({
+    name: entry.name,
+    dtype: entry.dtype,
+    tensor: joinOne(entry, tensors),
+    note: entry.note,
+  }));
 }
 
 /**

@@ -33,7 +33,9 @@
  */
 function integer(array, bytes, signed) {
   const bits = BigInt(bytes * 8);
-  const range = /** @type {[bigint, bigint]} */ (signed ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n] : [0n, (1n << bits) - 1n]);
+  const range = /** @type {[bigint, bigint]} */ (
+    signed ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n] : [0n, (1n << bits) - 1n]
+  );
   return { bytes, array, kind: 'int', range };
 }
 
@@ -100,7 +102,9 @@ export function tensorFromBytes(dtype, shape, elements) {
   const { bytes, array } = DTYPES[dtype];
   const needed = elementCount(shape) * bytes;
   if (elements.byteLength !== needed) {
-    throw new RangeError(`A ${dtype} tensor of shape [${shape.join(', ')}] takes ${needed} bytes, not ${elements.byteLength}.`);
+    throw new RangeError(
+      `A ${dtype} tensor of shape [${shape.join(', ')}] takes ${needed} bytes, not ${elements.byteLength}.`,
+    );
   }
   const copy = new Uint8Array(needed);
   copy.set(bytesOfView(elements));

@@ -63,7 +63,8 @@ function compareNumbers(expected, actual, tolerance) {
   for (let index = 0; index < count; index += 1) {
     const [x, y] = [a(index), b(index)];
     // A bigint difference keeps what a number would round away.
-    const error = typeof x === 'bigint' && typeof y === 'bigint' ? Math.abs(Number(x - y)) : Math.abs(Number(x) - Number(y));
+    const error =
+      typeof x === 'bigint' && typeof y === 'bigint' ? Math.abs(Number(x - y)) : Math.abs(Number(x) - Number(y));
     const same = x === y || (Number.isNaN(x) && Number.isNaN(y));
     if (!same && !Number.isFinite(error)) {
       reason ??= `element ${index} is ${y}, not ${x}`;
@@ -80,5 +81,9 @@ function compareNumbers(expected, actual, tolerance) {
  * @returns {Tolerance | undefined}
  */
 export function toleranceOf({ name, dtype }, { tolerance, output_tolerance }) {
-  return Object.hasOwn(output_tolerance, name) ? output_tolerance[name] : Object.hasOwn(tolerance, dtype) ? tolerance[dtype] : undefined;
+  return Object.hasOwn(output_tolerance, name)
+    ? output_tolerance[name]
+    : Object.hasOwn(tolerance, dtype)
+      ? tolerance[dtype]
+      : undefined;
 }

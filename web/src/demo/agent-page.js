@@ -22,7 +22,11 @@ export async function showAgent(config, host, options, status) {
   showEnvironment(bench, config, host.environment);
   byId('facts').hidden = false;
   if (bench.opened !== null) {
-    showTimes(bench.opened.timings, record.timings.later_run_ms, bench.adapter?.software === true && bench.opened.variant.execution_provider === 'webgpu');
+    showTimes(
+      bench.opened.timings,
+      record.timings.later_run_ms,
+      bench.adapter?.software === true && bench.opened.variant.execution_provider === 'webgpu',
+    );
   }
   if (bench.cases !== null) {
     const view = new CasesView(bench.cases, null);
@@ -39,11 +43,18 @@ export async function showAgent(config, host, options, status) {
   }
   try {
     const id = await postRecord(result, config, host);
-    status.say(`The record of this device was sent. edgekit keeps it as ${id}; the verdict is edgekit’s.`, record.error === null ? 'ready' : 'failed');
+    status.say(
+      `The record of this device was sent. edgekit keeps it as ${id}; the verdict is edgekit’s.`,
+      record.error === null ? 'ready' : 'failed',
+    );
     return 'done';
   } catch (error) {
     status.say('The record of this device could not be sent.', 'failed');
-    notice('bad', 'The record could not be sent.', `${errorText(error)} Records go to the server that serves this page; edgekit serve and edgekit parity take them.`);
+    notice(
+      'bad',
+      'The record could not be sent.',
+      `${errorText(error)} Records go to the server that serves this page; edgekit serve and edgekit parity take them.`,
+    );
     return 'failed';
   }
 }

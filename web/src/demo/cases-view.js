@@ -19,10 +19,18 @@ import { numberText, timeText } from './words.js';
  */
 export function markOf(entry, run, cases) {
   if (run.status !== 'done') {
-    return { kind: run.status === 'failed' ? 'fail' : 'none', text: run.status === 'failed' ? 'failed' : 'skipped', detail: run.error ?? '' };
+    return {
+      kind: run.status === 'failed' ? 'fail' : 'none',
+      text: run.status === 'failed' ? 'failed' : 'skipped',
+      detail: run.error ?? '',
+    };
   }
   const results = entry.outputs.flatMap((reference) => {
-    const result = preview(reference, run.outputs.find(({ name }) => name === reference.name), toleranceOf(reference, cases));
+    const result = preview(
+      reference,
+      run.outputs.find(({ name }) => name === reference.name),
+      toleranceOf(reference, cases),
+    );
     return result === null ? [] : [{ name: reference.name, ...result }];
   });
   const wrong = results.filter(({ match }) => !match);
@@ -30,11 +38,17 @@ export function markOf(entry, run, cases) {
     return { kind: 'none', text: 'nothing to compare', detail: 'None of the outputs is a tensor.' };
   }
   if (wrong.length > 0) {
-    const said = wrong.map(({ name, reason, worst, allowed }) => `${name}: ${reason ?? `off by ${short(worst)}, ${short(allowed)} allowed`}`);
+    const said = wrong.map(
+      ({ name, reason, worst, allowed }) => `${name}: ${reason ?? `off by ${short(worst)}, ${short(allowed)} allowed`}`,
+    );
     return { kind: 'fail', text: 'differs', detail: said.join(' · ') };
   }
   const near = results.reduce((a, b) => (ratio(b) > ratio(a) ? b : a));
-  return { kind: 'pass', text: 'within tolerance', detail: near.worst === 0 ? 'equal' : `off by ${short(near.worst)} at most, ${short(near.allowed)} allowed` };
+  return {
+    kind: 'pass',
+    text: 'within tolerance',
+    detail: near.worst === 0 ? 'equal' : `off by ${short(near.worst)} at most, ${short(near.allowed)} allowed`,
+  };
 }
 
 /**
@@ -82,8 +96,23 @@ export class CasesView {
     this.#cases = cases;
     const { reference } = cases;
     const about = `${cases.cases.length} ${cases.cases.length === 1 ? 'case' : 'cases'}: inputs, and the outputs that ${reference.name} (${reference.runtime} ${reference.runtime_version}, optimization ${reference.optimization}) gave. `;
-    const judge = element('p', { class: 'judge' }, about, 'The marks are a preview computed in this page. The verdict is edgekit’s: ', element('code', {}, 'edgekit parity'), '.');
-    const button = actions && control('button', actions.onReplay, 'click', { type: 'button', class: 'primary', id: 'replay' }, 'Replay all cases');
+    const judge = element(
+      'p',
+      { class: 'judge' },
+      about,
+      'The marks are a preview computed in this page. The verdict is edgekit’s: ',
+      element('code', {}, 'edgekit parity'),
+      '.',
+    );
+    const button =
+      actions &&
+      control(
+        'button',
+        actions.onReplay,
+        'click',
+        { type: 'button', class: 'primary', id: 'replay' },
+        'Replay all cases',
+      );
     const bar = element('div', { class: 'case-bar' }, button, this.#summary);
     byId('cases').replaceChildren(judge, bar, this.#table(actions));
     byId('cases-card').hidden = false;
@@ -95,12 +124,27 @@ export class CasesView {
    */
   #table(actions) {
     const rows = this.#cases.cases.map((entry) => {
-      const result = element('td', { class: 'case-result' }, markBadge({ kind: 'none', text: 'not replayed', detail: '' }));
+      const result = element(
+        'td',
+        { class: 'case-result' },
+        markBadge({ kind: 'none', text: 'not replayed', detail: '' }),
+      );
       const time = element('td', { class: 'number case-time' }, '–');
       this.#rows.set(entry.id, { result, time });
-      const weak = entry.grade.weak.length > 0 ? element('span', { class: 'tag' }, `weak: ${entry.grade.weak.join('; ')}`) : null;
-      const loop = entry.feed_back ? element('span', { class: 'tag' }, `outputs fed back, ${entry.feed_back.steps} steps`) : null;
-      const load = actions && control('button', () => actions.onLoad(entry), 'click', { type: 'button', 'aria-label': `Load the inputs of ${entry.id}` }, 'Load');
+      const weak =
+        entry.grade.weak.length > 0 ? element('span', { class: 'tag' }, `weak: ${entry.grade.weak.join('; ')}`) : null;
+      const loop = entry.feed_back
+        ? element('span', { class: 'tag' }, `outputs fed back, ${entry.feed_back.steps} steps`)
+        : null;
+      const load =
+        actions &&
+        control(
+          'button',
+          () => actions.onLoad(entry),
+          'click',
+          { type: 'button', 'aria-label': `Load the inputs of ${entry.id}` },
+          'Load',
+        );
       return element(
         'tr',
         {},
@@ -110,8 +154,15 @@ export class CasesView {
         actions ? element('td', { class: 'case-action' }, load) : null,
       );
     });
-    const head = ['Case', 'Preview', 'Time', ...(actions ? [''] : [])].map((text) => (text ? element('th', { scope: 'col' }, text) : element('td')));
-    return element('table', { class: 'case-table' }, element('thead', {}, element('tr', {}, ...head)), element('tbody', {}, ...rows));
+    const head = ['Case', 'Preview', 'Time', ...(actions ? [''] : [])].map((text) =>
+      text ? element('th', { scope: 'col' }, text) : element('td'),
+    );
+    return element(
+      'table',
+      { class: 'case-table' },
+      element('thead', {}, element('tr', {}, ...head)),
+      element('tbody', {}, ...rows),
+    );
   }
 
   /**
@@ -136,8 +187,12 @@ export class CasesView {
     const marks = [...this.#marks.values()];
     const [passed, failed] = ['pass', 'fail'].map((kind) => marks.filter((mark) => mark.kind === kind).length);
     const rest = this.#cases.cases.length - (passed ?? 0) - (failed ?? 0);
-    const parts = [`${passed} within tolerance`, `${failed} not`, ...(rest > 0 ? [`${rest} not compared`] : [])];
-    this.#summary.textContent = `Preview: ${parts.join(', ')}.`;
+    const parts = [
+      `${passed} within tolerance`,
+      ...(failed ? [`${failed} not`] : []),
+      ...(rest > 0 ? [`${rest} not compared`] : []),
+    ];
+    this.#summary.textContent = `Preview: ${failed || rest > 0 ? '' : 'all '}${parts.join(', ')}.`;
     this.#summary.dataset.kind = failed ? 'fail' : rest > 0 || !passed ? 'none' : 'pass';
   }
 }

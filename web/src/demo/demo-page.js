@@ -28,7 +28,9 @@ import { timeText } from './words.js';
 export async function showDemo(config, host, status) {
   await painted();
   const started = host.now();
-  const bench = await openBundle(config, host, { variant: null, threads: null, cases: null }, (step) => status.show(step));
+  const bench = await openBundle(config, host, { variant: null, threads: null, cases: null, problem: null }, (step) =>
+    status.show(step),
+  );
   showEnvironment(bench, config, host.environment);
   byId('facts').hidden = false;
   if (bench.opened === null || bench.cases === null) {
@@ -58,13 +60,19 @@ class Demo {
     this.status = status;
     this.software = softwareAdapter && opened.variant.execution_provider === 'webgpu';
     this.inputs = new InputsView(config.model.inputs, cases.cases, () => this.#whileBusy(() => this.#run()));
-    this.casesView = new CasesView(cases, { onLoad: (entry) => this.#load(entry), onReplay: () => this.#whileBusy(() => this.#replayAll()) });
+    this.casesView = new CasesView(cases, {
+      onLoad: (entry) => this.#load(entry),
+      onReplay: () => this.#whileBusy(() => this.#replayAll()),
+    });
     byId('workbench').hidden = false;
     this.#showTimes();
     const first = timingCase(cases.cases);
     if (first !== null && opened.firstRun !== null) {
       this.inputs.loadCase(first);
-      const shown = first.feed_back === null ? this.#headlineOf(first, { id: first.id, status: 'done', error: null, ...opened.firstRun }) : headline('First step of', first.id, opened.firstRun.run_ms);
+      const shown =
+        first.feed_back === null
+          ? this.#headlineOf(first, { id: first.id, status: 'done', error: null, ...opened.firstRun })
+          : headline('First step of', first.id, opened.firstRun.run_ms);
       showOutputs(opened.firstRun.outputs, shown);
     } else {
       byId('outputs').replaceChildren(element('p', { class: 'muted' }, 'Fill the inputs and run the model.'));
@@ -85,7 +93,7 @@ class Demo {
     try {
       await work();
     } catch (error) {
-      this.status.say(errorText(error).replace(/^FillError: /, ''), 'failed');
+      this.status.say(errorText(error), 'failed');
     } finally {
       this.#setBusy(false);
     }
@@ -104,7 +112,10 @@ class Demo {
     const run = await this.opened.session.run(values, goldenCase?.feed_back ?? null);
     this.#later.push(run.run_ms);
     this.#showTimes();
-    const shown = goldenCase === null ? headline('Run with', 'your inputs', run.run_ms) : this.#headlineOf(goldenCase, { id: goldenCase.id, status: 'done', error: null, ...run });
+    const shown =
+      goldenCase === null
+        ? headline('Run with', 'your inputs', run.run_ms)
+        : this.#headlineOf(goldenCase, { id: goldenCase.id, status: 'done', error: null, ...run });
     showOutputs(run.outputs, shown);
     this.status.say(`Ran in ${timeText(run.run_ms)}.`, 'ready');
   }
@@ -150,5 +161,10 @@ class Demo {
  * @returns {HTMLElement}
  */
 function headline(what, name, run_ms) {
-  return element('p', { class: 'headline' }, element('span', {}, `${what} `, element('code', {}, name)), element('span', { class: 'number' }, timeText(run_ms)));
+  return element(
+    'p',
+    { class: 'headline' },
+    element('span', {}, `${what} `, element('code', {}, name)),
+    element('span', { class: 'number' }, timeText(run_ms)),
+  );
 }

@@ -64,7 +64,11 @@ export function labelled(text, field) {
  * @returns {HTMLElement}
  */
 export function choice(label, options, value, onChange) {
-  const select = element('select', {}, ...options.map(([key, text]) => element('option', { value: key, selected: key === value }, text)));
+  const select = element(
+    'select',
+    {},
+    ...options.map(([key, text]) => element('option', { value: key, selected: key === value }, text)),
+  );
   select.addEventListener('change', () => onChange(select.value));
   return labelled(label, select);
 }

@@ -10,7 +10,10 @@ import { notice } from './status.js';
  */
 
 /** @type {ReadonlyMap<string, string>} */
-const PROVIDERS = new Map([['webgpu', 'WebGPU'], ['wasm', 'WebAssembly on the CPU']]);
+const PROVIDERS = new Map([
+  ['webgpu', 'WebGPU'],
+  ['wasm', 'WebAssembly on the CPU'],
+]);
 const HEADERS = 'Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp';
 
 /**
@@ -29,7 +32,11 @@ function providerName(id) {
 export function showEnvironment(bench, config, environment) {
   showBadges(bench, environment);
   showNotices(bench, environment);
-  byId('environment').replaceChildren(details(bench, config, environment), element('h3', {}, 'Variants, in order'), chain(bench, config));
+  byId('environment').replaceChildren(
+    details(bench, config, environment),
+    element('h3', {}, 'Variants, in order'),
+    chain(bench, config),
+  );
 }
 
 /**
@@ -37,7 +44,8 @@ export function showEnvironment(bench, config, environment) {
  * @param {Environment} environment
  */
 function showBadges({ opened, adapter, executionProviderAsked }, { isolated }) {
-  const badge = (/** @type {string} */ kind, /** @type {string} */ text) => element('li', { class: `badge ${kind}` }, text);
+  const badge = (/** @type {string} */ kind, /** @type {string} */ text) =>
+    element('li', { class: `badge ${kind}` }, text);
   const badges = [];
   if (opened === null) {
     badges.push(badge('bad', 'The model does not run here'));
@@ -60,15 +68,29 @@ function showBadges({ opened, adapter, executionProviderAsked }, { isolated }) {
  */
 function showNotices({ opened, adapter, attempts, executionProviderAsked }, { isolated, secure }) {
   if (opened !== null && opened.variant.execution_provider !== executionProviderAsked) {
-    const reasons = attempts.filter(({ status }) => status !== 'created').map(({ variant, reason }) => `${variant}: ${reason}`);
-    notice('warning', `The model fell back from ${providerName(executionProviderAsked)} to ${providerName(opened.variant.execution_provider)}.`, reasons.join(' · '));
+    const reasons = attempts
+      .filter(({ status }) => status !== 'created')
+      .map(({ variant, reason }) => `${variant}: ${reason}`);
+    notice(
+      'warning',
+      `The model fell back from ${providerName(executionProviderAsked)} to ${providerName(opened.variant.execution_provider)}.`,
+      reasons.join(' · '),
+    );
   }
   if (adapter?.software && opened?.variant.execution_provider === 'webgpu') {
-    notice('warning', 'This GPU adapter is software.', `“${adapterName(adapter)}” computes on the CPU. Answers can be checked with it; its times say nothing about a GPU.`);
+    notice(
+      'warning',
+      'This GPU adapter is software.',
+      `“${adapterName(adapter)}” computes on the CPU. Answers can be checked with it; its times say nothing about a GPU.`,
+    );
   }
   if (!isolated && opened !== null) {
     const how = secure ? '' : ' Open the page over https, or as localhost.';
-    notice('warning', 'The page is not cross-origin isolated, so it uses one thread.', `Serve it with the headers ${HEADERS} (edgekit serve sends them).${how}`);
+    notice(
+      'warning',
+      'The page is not cross-origin isolated, so it uses one thread.',
+      `Serve it with the headers ${HEADERS} (edgekit serve sends them).${how}`,
+    );
   }
 }
 
@@ -86,7 +108,12 @@ function details({ opened, adapter }, config, { isolated, cores, userAgent, devi
     ['Runtime', `${config.runtime.package} ${opened?.runtime_version ?? config.runtime.version}`],
   ];
   if (config.variants.some(({ execution_provider }) => execution_provider === 'webgpu')) {
-    rows.push(['GPU adapter', adapter === null ? 'none' : `${adapterName(adapter)} (${adapter.software ? 'software, runs on the CPU' : 'hardware'})`]);
+    rows.push([
+      'GPU adapter',
+      adapter === null
+        ? 'none'
+        : `${adapterName(adapter)} (${adapter.software ? 'software, runs on the CPU' : 'hardware'})`,
+    ]);
   }
   rows.push(
     ['Threads', opened === null ? '–' : `${opened.threads} of ${cores} ${cores === 1 ? 'core' : 'cores'}`],
@@ -94,7 +121,11 @@ function details({ opened, adapter }, config, { isolated, cores, userAgent, devi
     ['Device', device ?? 'not told'],
     ['Browser', userAgent ?? 'not told'],
   );
-  return element('dl', { class: 'facts' }, ...rows.flatMap(([term, text]) => [element('dt', {}, term), element('dd', {}, text)]));
+  return element(
+    'dl',
+    { class: 'facts' },
+    ...rows.flatMap(([term, text]) => [element('dt', {}, term), element('dd', {}, text)]),
+  );
 }
 
 /**

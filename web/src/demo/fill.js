@@ -29,7 +29,11 @@ export function openAxes({ name, shape }) {
     if (typeof size === 'number') {
       return [];
     }
-    return [size === null ? { axis, key: `${axis} of ${name}`, label: `axis ${axis} of ${name}` } : { axis, key: size, label: size }];
+    return [
+      size === null
+        ? { axis, key: `${axis} of ${name}`, label: `axis ${axis} of ${name}` }
+        : { axis, key: size, label: size },
+    ];
   });
 }
 
@@ -61,7 +65,8 @@ export function adoptShape(input, given, sizes) {
   if (shape === null) {
     return adopted;
   }
-  const fits = shape.length === given.length && shape.every((size, axis) => typeof size !== 'number' || size === given[axis]);
+  const fits =
+    shape.length === given.length && shape.every((size, axis) => typeof size !== 'number' || size === given[axis]);
   if (!fits) {
     throw new FillError(`Its shape is ${shapeText(given)}; this input takes ${shapeText(shape)}.`);
   }
@@ -91,7 +96,9 @@ export function makeTensor(how, dtype, shape, { random, range }) {
     return tensorOf(dtype, shape, () => (random() < 0.5 ? 0 : 1));
   }
   const { low, high } = range ?? (kind === 'int' ? { low: 0, high: 1 } : { low: -1, high: 1 });
-  return tensorOf(dtype, shape, () => (kind === 'int' ? low + Math.floor(random() * (high - low + 1)) : low + random() * (high - low)));
+  return tensorOf(dtype, shape, () =>
+    kind === 'int' ? low + Math.floor(random() * (high - low + 1)) : low + random() * (high - low),
+  );
 }
 
 /**
@@ -128,7 +135,9 @@ export function parseText(text, dtype, shape) {
   const count = elementCount(shape);
   const words = isNumberDtype(dtype) ? text.split(/[\s,;[\]()]+/).filter((word) => word !== '') : linesOf(text);
   if (words.length !== count && words.length !== 1) {
-    throw new FillError(`The shape ${shapeText(shape)} takes ${count} values (or one for all); here are ${words.length}.`);
+    throw new FillError(
+      `The shape ${shapeText(shape)} takes ${count} values (or one for all); here are ${words.length}.`,
+    );
   }
   if (!isNumberDtype(dtype)) {
     return stringTensor(shape, words.length === count ? words : Array.from({ length: count }, () => words[0] ?? ''));
@@ -163,7 +172,12 @@ function linesOf(text) {
 function parseNumber(word, dtype) {
   const { kind, range } = DTYPES[dtype];
   if (kind === 'bool') {
-    const truth = new Map([['true', 1], ['1', 1], ['false', 0], ['0', 0]]).get(word.toLowerCase());
+    const truth = new Map([
+      ['true', 1],
+      ['1', 1],
+      ['false', 0],
+      ['0', 0],
+    ]).get(word.toLowerCase());
     if (truth === undefined) {
       throw new FillError(`"${word}" is neither true nor false.`);
     }
@@ -216,7 +230,9 @@ export function tensorFromFile(bytes, fileName, input, shape) {
     const only = tensors.size === 1 ? [...tensors.values()][0] : undefined;
     const tensor = tensors.get(input.name) ?? only;
     if (tensor === undefined) {
-      throw new FillError(`${fileName} holds no tensor called "${input.name}". It holds ${[...tensors.keys()].slice(0, 8).join(', ') || 'none'}.`);
+      throw new FillError(
+        `${fileName} holds no tensor called "${input.name}". It holds ${[...tensors.keys()].slice(0, 8).join(', ') || 'none'}.`,
+      );
     }
     return castTo(tensor, input.dtype, 'safetensors');
   }
@@ -238,9 +254,13 @@ function castTo(tensor, dtype, what) {
     throw new FillError(`It holds ${tensor.dtype}; this input takes ${dtype}, and rounding would change the values.`);
   }
   const read = reader(tensor);
-  const element = (/** @type {number} */ index) => (range === undefined ? read(index) : inRange(BigInt(read(index)), dtype, range));
+  const element = (/** @type {number} */ index) =>
+    range === undefined ? read(index) : inRange(BigInt(read(index)), dtype, range);
   if (kind === 'bool') {
-    return { tensor: tensorOf(dtype, tensor.shape, (index) => (Number(read(index)) === 0 ? 0 : 1)), note: `${what}, not zero is true` };
+    return {
+      tensor: tensorOf(dtype, tensor.shape, (index) => (Number(read(index)) === 0 ? 0 : 1)),
+      note: `${what}, not zero is true`,
+    };
   }
   return { tensor: tensorOf(dtype, tensor.shape, element), note: `${what}, converted from ${tensor.dtype}` };
 }

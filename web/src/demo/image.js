@@ -22,7 +22,10 @@ export function imageLayout({ dtype, shape }) {
   if (shape === null || (shape.length !== 3 && shape.length !== 4) || !(isFloat(dtype) || dtype === 'uint8')) {
     return null;
   }
-  for (const [layout, size] of /** @type {[Layout, unknown][]} */ ([['NCHW', shape.at(-3)], ['NHWC', shape.at(-1)]])) {
+  for (const [layout, size] of /** @type {[Layout, unknown][]} */ ([
+    ['NCHW', shape.at(-3)],
+    ['NHWC', shape.at(-1)],
+  ])) {
     if (size === 1 || size === 3 || size === 4) {
       return { layout, channels: size };
     }

@@ -19,7 +19,13 @@ const MOST_TYPED = 4096;
 
 /** @type {Readonly<Record<Way, string>>} */
 const WAYS = Object.freeze({
-  case: 'Golden case', random: 'Random', zeros: 'Zeros', ones: 'Ones', text: 'Typed values', file: 'A file', image: 'A picture',
+  case: 'Golden case',
+  random: 'Random',
+  zeros: 'Zeros',
+  ones: 'Ones',
+  text: 'Typed values',
+  file: 'A file',
+  image: 'A picture',
 });
 
 export class InputField {
@@ -59,15 +65,31 @@ export class InputField {
     this.input = input;
     this.options = options;
     const image = imageLayout(input);
-    this.#imageOptions = { layout: image?.layout ?? 'NCHW', scaling: input.dtype === 'uint8' ? 'bytes' : 'unit', fit: 'contain' };
+    this.#imageOptions = {
+      layout: image?.layout ?? 'NCHW',
+      scaling: input.dtype === 'uint8' ? 'bytes' : 'unit',
+      fit: 'contain',
+    };
     const offered = /** @type {Way[]} */ (Object.keys(WAYS)).filter(
       (way) =>
-        (way !== 'case' || options.example !== null) && (way !== 'image' || image !== null) && (way !== 'file' || isNumberDtype(input.dtype)),
+        (way !== 'case' || options.example !== null) &&
+        (way !== 'image' || image !== null) &&
+        (way !== 'file' || isNumberDtype(input.dtype)),
     );
     this.#way = options.example === null ? 'random' : 'case';
-    const field = choice('Fill with', offered.map((way) => /** @type {const} */ ([way, WAYS[way]])), this.#way, (way) => this.#setWay(/** @type {Way} */ (way)));
+    const field = choice(
+      'Fill with',
+      offered.map((way) => /** @type {const} */ ([way, WAYS[way]])),
+      this.#way,
+      (way) => this.#setWay(/** @type {Way} */ (way)),
+    );
     this.#select = /** @type {HTMLSelectElement} */ (field.querySelector('select'));
-    const legend = element('legend', {}, element('code', { class: 'name' }, input.name), typeTag(input.dtype, input.shape));
+    const legend = element(
+      'legend',
+      {},
+      element('code', { class: 'name' }, input.name),
+      typeTag(input.dtype, input.shape),
+    );
     this.node = element('fieldset', { class: 'input' }, legend, field, this.#body, this.#problem);
     this.#draw();
   }
@@ -99,11 +121,13 @@ export class InputField {
       const shape = this.#shape();
       const tensor = await this.#make(shape);
       if (tensor.shape.join() !== shape.join()) {
-        throw new FillError(`Its shape is ${shapeText(tensor.shape)}, but the sizes above make it ${shapeText(shape)}.`);
+        throw new FillError(
+          `Its shape is ${shapeText(tensor.shape)}, but the sizes above make it ${shapeText(shape)}.`,
+        );
       }
       return tensor;
     } catch (error) {
-      this.#problem.textContent = errorText(error).replace(/^FillError: /, '');
+      this.#problem.textContent = errorText(error);
       return null;
     }
   }
@@ -118,9 +142,9 @@ export class InputField {
 
   /**
    * @param {readonly number[]} shape
-   * @returns {Promise<Tensor>}
+   * @returns {Tensor | Promise<Tensor>}
    */
-  async #make(shape) {
+  #make(shape) {
     switch (this.#way) {
       case 'case':
       case 'file':
@@ -177,6 +201,7 @@ export class InputField {
   }
 
   #draw() {
+    this.node.dataset.way = this.#way;
     this.#body.replaceChildren(...this.#controls());
   }
 
@@ -211,7 +236,9 @@ export class InputField {
     area.addEventListener('input', () => {
       this.#text = area.value;
     });
-    const how = isNumberDtype(this.input.dtype) ? 'Numbers, row by row; one alone fills the whole tensor' : 'One text a line, or a JSON list';
+    const how = isNumberDtype(this.input.dtype)
+      ? 'Numbers, row by row; one alone fills the whole tensor'
+      : 'One text a line, or a JSON list';
     return labelled(how, area);
   }
 
@@ -238,7 +265,7 @@ export class InputField {
     } catch (error) {
       this.#tensor = null;
       this.#body.querySelector('.given')?.remove();
-      this.#problem.textContent = `${file.name}: ${errorText(error).replace(/^\w+Error: /, '')}`;
+      this.#problem.textContent = `${file.name}: ${errorText(error)}`;
     }
   }
 
@@ -259,9 +286,36 @@ export class InputField {
       element(
         'div',
         { class: 'image-options' },
-        choice('Layout', [['NCHW', 'NCHW (channels first)'], ['NHWC', 'NHWC (channels last)']], layout, set('layout')),
-        choice('Resize', [['contain', 'Fit inside, black border'], ['cover', 'Fill, cut the edges'], ['stretch', 'Stretch']], fit, set('fit')),
-        choice('Values', [['unit', '0 to 1'], ['signed', '-1 to 1'], ['imagenet', 'ImageNet mean and deviation'], ['bytes', '0 to 255']], scaling, set('scaling')),
+        choice(
+          'Layout',
+          [
+            ['NCHW', 'NCHW (channels first)'],
+            ['NHWC', 'NHWC (channels last)'],
+          ],
+          layout,
+          set('layout'),
+        ),
+        choice(
+          'Resize',
+          [
+            ['contain', 'Fit inside, black border'],
+            ['cover', 'Fill, cut the edges'],
+            ['stretch', 'Stretch'],
+          ],
+          fit,
+          set('fit'),
+        ),
+        choice(
+          'Values',
+          [
+            ['unit', '0 to 1'],
+            ['signed', '-1 to 1'],
+            ['imagenet', 'ImageNet mean and deviation'],
+            ['bytes', '0 to 255'],
+          ],
+          scaling,
+          set('scaling'),
+        ),
       ),
     ];
   }
@@ -280,9 +334,12 @@ export class InputField {
  * @returns {HTMLElement}
  */
 function summary(tensor, note) {
-  const shape = element('p', { class: 'hint' }, `${note === undefined ? '' : `${note} · `}${shapeText(tensor.shape)}`);
-  const facts = tensor.dtype === 'string' ? element('p', { class: 'hint' }, `${tensor.data.length} texts`) : statisticsLine(tensor);
-  return element('div', { class: 'given' }, shape, facts);
+  const from = note === undefined ? null : element('p', { class: 'hint' }, note);
+  const facts =
+    tensor.dtype === 'string'
+      ? element('p', { class: 'hint' }, `${tensor.data.length} texts, ${shapeText(tensor.shape)}`)
+      : statisticsLine(tensor, true);
+  return element('div', { class: 'given' }, from, facts);
 }
 
 /**
@@ -296,4 +353,3 @@ function typedText(tensor) {
   const read = reader(tensor);
   return Array.from({ length: tensor.data.length }, (_, index) => String(read(index))).join(', ');
 }
-

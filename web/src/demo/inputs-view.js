@@ -36,7 +36,12 @@ export class InputsView {
     this.#cases = cases;
     this.#fields = inputs.map((input) => {
       const given = cases.flatMap((entry) => entry.inputs.find(({ name }) => name === input.name)?.tensor ?? []);
-      return new InputField(input, { range: rangeOf(given.slice(0, 4)), example: given[0] ?? null, onAdopt: (sizes) => this.#adopt(sizes), sizes: this.#sizes });
+      return new InputField(input, {
+        range: rangeOf(given.slice(0, 4)),
+        example: given[0] ?? null,
+        onAdopt: (sizes) => this.#adopt(sizes),
+        sizes: this.#sizes,
+      });
     });
     const form = byId('inputs');
     form.addEventListener('submit', (event) => {
@@ -74,13 +79,22 @@ export class InputsView {
     for (const { key, label } of inputs.flatMap(openAxes)) {
       if (!this.#sizes.has(key)) {
         this.#sizes.set(key, 1);
-        const field = element('input', { type: 'number', min: 0, max: 1_000_000, step: 1, value: 1, inputmode: 'numeric' });
+        const field = element('input', {
+          type: 'number',
+          min: 0,
+          max: 1_000_000,
+          step: 1,
+          value: 1,
+          inputmode: 'numeric',
+        });
         field.addEventListener('change', () => this.#sizes.set(key, Math.max(0, Math.trunc(field.valueAsNumber) || 0)));
         this.#sizeFields.set(key, field);
         fields.push(labelled(label, field));
       }
     }
-    return fields.length === 0 ? [] : [element('fieldset', { class: 'sizes' }, element('legend', {}, 'Sizes of open dimensions'), ...fields)];
+    return fields.length === 0
+      ? []
+      : [element('fieldset', { class: 'sizes' }, element('legend', {}, 'Sizes of open dimensions'), ...fields)];
   }
 
   /** @param {ReadonlyMap<string, number>} sizes */
@@ -123,7 +137,11 @@ export class InputsView {
       }
     }
     if (problems > 0) {
-      throw new FillError(problems === 1 ? 'One input is not filled rightly: see the note beside it.' : `${problems} inputs are not filled rightly: see the notes beside them.`);
+      throw new FillError(
+        problems === 1
+          ? 'One input is not filled rightly: see the note beside it.'
+          : `${problems} inputs are not filled rightly: see the notes beside them.`,
+      );
     }
     const ids = new Set(this.#fields.map((field) => field.caseId));
     const [only] = ids.size === 1 ? ids : [null];
@@ -135,4 +153,3 @@ export class InputsView {
     /** @type {HTMLButtonElement} */ (byId('run')).disabled = busy;
   }
 }
-

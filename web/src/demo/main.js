@@ -15,10 +15,13 @@ import { Status, notice } from './status.js';
 const status = new Status();
 try {
   const config = /** @type {PageConfig} */ (JSON.parse(byId('edgekit-config').textContent ?? ''));
-  byId('lede').textContent = `Built by edgekit for the target “${config.target}” · ${config.runtime.package} ${config.runtime.version}`;
+  byId('lede').textContent =
+    `Built by edgekit for the target “${config.target}” · ${config.runtime.package} ${config.runtime.version}`;
   const host = browserHost(globalThis);
   const options = agentOptions(new URLSearchParams(location.search));
-  document.documentElement.dataset.edgekit = await (options === null ? showDemo(config, host, status) : showAgent(config, host, options, status));
+  document.documentElement.dataset.edgekit = await (options === null
+    ? showDemo(config, host, status)
+    : showAgent(config, host, options, status));
 } catch (error) {
   status.say('The page could not start.', 'failed');
   notice('bad', 'The page could not start.', errorText(error));

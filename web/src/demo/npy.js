@@ -4,8 +4,18 @@ import { tensorFromBytes } from '../tensor.js';
 
 /** @type {ReadonlyMap<string, import('../tensor.js').NumberDtype>} */
 const DTYPES = new Map([
-  ['b1', 'bool'], ['i1', 'int8'], ['i2', 'int16'], ['i4', 'int32'], ['i8', 'int64'], ['u1', 'uint8'], ['u2', 'uint16'],
-  ['u4', 'uint32'], ['u8', 'uint64'], ['f2', 'float16'], ['f4', 'float32'], ['f8', 'float64'],
+  ['b1', 'bool'],
+  ['i1', 'int8'],
+  ['i2', 'int16'],
+  ['i4', 'int32'],
+  ['i8', 'int64'],
+  ['u1', 'uint8'],
+  ['u2', 'uint16'],
+  ['u4', 'uint32'],
+  ['u8', 'uint64'],
+  ['f2', 'float16'],
+  ['f4', 'float32'],
+  ['f8', 'float64'],
 ]);
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59];
 
@@ -39,9 +49,15 @@ export function decodeNpy(bytes) {
     throw new TypeError('This .npy file holds neither numbers nor truth values that a model takes.');
   }
   if (descr[1] === '>') {
-    throw new TypeError('This .npy file is big-endian. Save it again with array.astype(array.dtype.newbyteorder("<")).');
+    throw new TypeError(
+      'This .npy file is big-endian. Save it again with array.astype(array.dtype.newbyteorder("<")).',
+    );
   }
-  const sizes = (shape[1] ?? '').split(',').map((size) => size.trim()).filter((size) => size !== '').map(Number);
+  const sizes = (shape[1] ?? '')
+    .split(',')
+    .map((size) => size.trim())
+    .filter((size) => size !== '')
+    .map(Number);
   if (/'fortran_order':\s*True/.test(header) && sizes.length > 1) {
     throw new TypeError('This .npy file is in column-major order. Save it again with numpy.ascontiguousarray(array).');
   }

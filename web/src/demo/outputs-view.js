@@ -26,13 +26,31 @@ export function showOutputs(outputs, headline) {
  * @returns {HTMLElement}
  */
 function outputBlock({ name, dtype, tensor, note }) {
-  const head = element('h3', { class: 'value-head' }, element('code', { class: 'name' }, name), typeTag(dtype, tensor?.shape ?? null));
+  const head = element(
+    'h3',
+    { class: 'value-head' },
+    element('code', { class: 'name' }, name),
+    typeTag(dtype, tensor?.shape ?? null),
+  );
   if (tensor === null) {
-    return element('article', { class: 'value' }, head, element('p', { class: 'muted' }, `Not shown: ${note ?? 'not a tensor'}.`));
+    return element(
+      'article',
+      { class: 'value' },
+      head,
+      element('p', { class: 'muted' }, `Not shown: ${note ?? 'not a tensor'}.`),
+    );
   }
   if (tensor.dtype === 'string') {
-    const shown = tensor.data.slice(0, FIRST_VALUES).map((text) => element('li', {}, element('code', {}, text.slice(0, MOST_CHARACTERS) || '(empty)')));
-    return element('article', { class: 'value' }, head, element('ul', { class: 'strings' }, ...shown), more(tensor.data.length));
+    const shown = tensor.data
+      .slice(0, FIRST_VALUES)
+      .map((text) => element('li', {}, element('code', {}, text.slice(0, MOST_CHARACTERS) || '(empty)')));
+    return element(
+      'article',
+      { class: 'value' },
+      head,
+      element('ul', { class: 'strings' }, ...shown),
+      more(tensor.data.length),
+    );
   }
   return element('article', { class: 'value' }, head, statisticsLine(tensor), scoreBars(tensor), firstValues(tensor));
 }
@@ -43,25 +61,32 @@ function outputBlock({ name, dtype, tensor, note }) {
  * @returns {HTMLElement}
  */
 export function typeTag(dtype, shape) {
-  return element('span', { class: 'type' }, element('span', { class: 'dtype' }, dtype), shape === null ? '' : ` ${shapeText(shape)}`);
+  return element(
+    'span',
+    { class: 'type' },
+    element('span', { class: 'dtype' }, dtype),
+    shape === null ? '' : ` ${shapeText(shape)}`,
+  );
 }
 
 /**
  * @param {NumberTensor} tensor
+ * @param {boolean} [withShape]
  * @returns {HTMLElement}
  */
-export function statisticsLine(tensor) {
+export function statisticsLine(tensor, withShape = false) {
   const { count, nan, infinite, range } = statisticsOf(tensor);
   /** @type {[string, string][]} */
-  const facts = [['values', String(count)]];
-  if (range !== null) {
-    facts.push(['min', numberText(range.min)], ['max', numberText(range.max)], ['mean', numberText(range.mean)]);
-  }
-  if (nan > 0) {
-    facts.push(['NaN', String(nan)]);
-  }
-  if (infinite > 0) {
-    facts.push(['infinite', String(infinite)]);
+  const facts = withShape && tensor.shape.length > 0 ? [['shape', shapeText(tensor.shape)]] : [];
+  if (count === 1) {
+    facts.push(['value', numberText(reader(tensor)(0))]);
+  } else {
+    facts.push(['values', String(count)]);
+    if (range !== null) {
+      facts.push(['min', numberText(range.min)], ['max', numberText(range.max)], ['mean', numberText(range.mean)]);
+    }
+    facts.push(...(nan > 0 ? [/** @type {[string, string]} */ (['NaN', String(nan)])] : []));
+    facts.push(...(infinite > 0 ? [/** @type {[string, string]} */ (['infinite', String(infinite)])] : []));
   }
   const items = facts.map(([term, text]) => element('div', {}, element('dt', {}, term), element('dd', {}, text)));
   return element('dl', { class: 'statistics' }, ...items);
@@ -91,18 +116,32 @@ function scoreBars(tensor) {
     );
   });
   const which = classes > top.length ? `Largest ${top.length} of ${classes} entries` : 'Entries, largest first';
-  return element('figure', { class: 'scores' }, element('figcaption', {}, rows > 1 ? `${which}, row 0 of ${rows}` : which), element('ol', {}, ...items));
+  return element(
+    'figure',
+    { class: 'scores' },
+    element('figcaption', {}, rows > 1 ? `${which}, row 0 of ${rows}` : which),
+    element('ol', {}, ...items),
+  );
 }
 
 /**
  * @param {NumberTensor} tensor
- * @returns {HTMLElement}
+ * @returns {HTMLElement | null} null for a single value, which the statistics show
  */
 function firstValues(tensor) {
   const read = reader(tensor);
   const count = Math.min(tensor.data.length, FIRST_VALUES);
+  if (tensor.data.length === 1) {
+    return null;
+  }
   const text = Array.from({ length: count }, (_, index) => numberText(read(index))).join(', ');
-  return element('p', { class: 'first-values' }, element('span', { class: 'muted' }, 'First values '), element('code', {}, text || '(none)'), more(tensor.data.length));
+  return element(
+    'p',
+    { class: 'first-values' },
+    element('span', { class: 'muted' }, 'First values '),
+    element('code', {}, text || '(none)'),
+    more(tensor.data.length),
+  );
 }
 
 /**

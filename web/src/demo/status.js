@@ -35,7 +35,8 @@ export class Status {
     } else {
       this.#bar.max = step.total || 1;
       this.#bar.value = done;
-      this.#bar.title = step.stage === 'download' ? `${bytesText(done)} of ${bytesText(step.total)}` : `${done} of ${step.total}`;
+      this.#bar.title =
+        step.stage === 'download' ? `${bytesText(done)} of ${bytesText(step.total)}` : `${done} of ${step.total}`;
     }
     this.#bar.hidden = false;
   }
@@ -60,5 +61,7 @@ export class Status {
  * @param {...(Node | string)} body
  */
 export function notice(kind, title, ...body) {
-  byId('notices').append(element('div', { class: `notice ${kind}` }, element('strong', {}, title), element('p', {}, ...body)));
+  byId('notices').append(
+    element('div', { class: `notice ${kind}` }, element('strong', {}, title), element('p', {}, ...body)),
+  );
 }

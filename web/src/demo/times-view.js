@@ -18,7 +18,7 @@ export function showTimes(timings, later, software) {
     ['Fetch', 'model and runtime', timings.fetch_ms],
     ['Compile', 'WebAssembly', timings.compile_ms],
     ['Create', 'session', timings.create_ms],
-    ['First run', 'kernels warm up', timings.first_run_ms],
+    ['First run', 'warm-up', timings.first_run_ms],
     ['Later runs', later.length === 0 ? 'none yet' : `median of ${later.length}`, median(later)],
   ];
   const longest = Math.max(...rows.map(([, , time]) => time ?? 0), 1);
@@ -33,6 +33,10 @@ export function showTimes(timings, later, software) {
       element('td', { class: 'number' }, timeText(time)),
     );
   });
-  const caption = software ? 'On a software adapter: these times say nothing about a GPU.' : 'On this device, in this browser.';
-  byId('times').replaceChildren(element('table', { class: 'times' }, element('caption', {}, caption), element('tbody', {}, ...body)));
+  const caption = software
+    ? 'On a software adapter: these times say nothing about a GPU.'
+    : 'On this device, in this browser.';
+  byId('times').replaceChildren(
+    element('table', { class: 'times' }, element('caption', {}, caption), element('tbody', {}, ...body)),
+  );
 }
