@@ -71,6 +71,7 @@ def _explained(error: OSError, path: Path) -> Exception:
         errno.EROFS: f"Cannot write {path}: the disk is read-only.",
         errno.ENOTDIR: f"Cannot write {path}: a part of that path is a file, not a folder.",
         errno.EEXIST: f"Cannot write {path}: a part of that path is a file, not a folder.",
+        errno.EISDIR: f"Cannot write {path}: there is a folder of that name.",
         errno.ENAMETOOLONG: f"Cannot write {path}: the name is too long.",
         errno.ELOOP: f"Cannot write {path}: its links go round in a circle.",
     }

@@ -186,6 +186,7 @@ def _save(folder: Path, bundle: Bundle, options: ParityOptions, result: ParityRe
         tolerance=options.tolerance,
         allow_fallback=options.allow_fallback,
         manifest_sha256=bundle.manifest_sha256,
+        no_record=result.verdict.reasons[0] if result.record is None else None,
         command=options.command,
     )
     store.save_run(

@@ -1,0 +1,148 @@
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from report_samples import EVERY, HOSTILE, failed, hostile, many, not_run, nothing_ran, passed, refused
+
+from edgekit.report.html import Entry, report_html, report_page, visible
+from edgekit.report.page import Fact
+
+_VOID = {"meta", "rect", "line", "link", "br"}
+
+
+class Reader(HTMLParser):
+    """The text of a page, its elements, and whether they nest."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text, self.tags, self.attributes, self.stack = "", [], [], []  # type: ignore[var-annotated]
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in _VOID:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag in _VOID or self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(*entries: Entry) -> Reader:
+    reader = Reader(report_html(entries))
+    assert reader.stack == []
+    return reader
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_report_is_well_formed_the_same_each_time_and_fetches_nothing(name: str) -> None:
+    page = report_html([EVERY[name]()])
+    assert page == report_html([EVERY[name]()])
+    reader = read(EVERY[name]())
+    assert "script" not in reader.tags and "link" not in reader.tags and "img" not in reader.tags
+    assert not [name for name, _ in reader.attributes if name in ("src", "style") or name.startswith("on")]
+    assert {value for name, value in reader.attributes if name == "href"} == set()
+    css = page.partition("<style>")[2].partition("</style>")[0]
+    allowed = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    policy = dict(reader.attributes)["content"]
+    assert f"style-src 'sha256-{allowed}'" in page and policy is not None
+    assert "url(" not in css and "@import" not in css
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (passed(), ["Passed", "2 of 2 outputs match the desktop.", "case-1", "3.00×", "16×", "zeros: refused", "weak"]),
+        (failed(), ["Failed", "3 of 6 outputs do not match.", "The largest error is 0.87", "rel 2.18", "stateN"]),
+        (refused(), ["Refused", "webgpu did not run this model; wasm did", "no kernel for CumSum(14)", "fallback"]),
+        (not_run(), ["Not run", "Nothing was compared.", "No run record came back."]),
+        (nothing_ran(), ["Not run", "no adapter", "no memory", "did not run"]),
+        (many(), ["2 of 120 outputs do not match", "What does not match (2)", "All 120 outputs", "38 of 40"]),
+    ],
+)
+def test_a_report_says_what_was_concluded_and_why(entry: Entry, words: list[str]) -> None:
+    text = read(entry).text
+    for word in words:
+        assert word in text
+
+
+def test_only_a_pass_says_passed() -> None:
+    assert {name for name in EVERY if "Passed" in read(EVERY[name]()).text} == {"passed"}
+
+
+def test_hostile_names_are_text_and_nothing_else() -> None:
+    page = report_html([hostile()])
+    assert "<script" not in page and "\x1b" not in page and "\x00" not in page and "\u202e" not in page
+    shown = HOSTILE.replace("\x1b", "\\x1b").replace("\x00", "\\x00")
+    shown = shown.replace("\ufffe", "\\ufffe").replace("\u202e", "\\u202e")
+    assert read(hostile()).text.count(shown) >= 8
+
+
+def test_the_command_can_be_pasted_into_a_shell() -> None:
+    assert "edgekit parity 'my bundle' --repeats 5" in read(passed()).text
+    assert "Repeat it" not in read(replace(passed(), command=())).text
+
+
+def test_several_records_stand_side_by_side() -> None:
+    case_set = passed().case_set
+    assert case_set is not None
+    page = report_page([passed(), not_run()], "")
+    assert [[cell.text for cell in row.cells] for row in page.matrix] == [["0", "not run"]] * 2
+    reader = read(passed(), not_run())
+    assert {value for name, value in reader.attributes if name == "href"} == {"#run-1", "#run-2"}
+    assert {value for name, value in reader.attributes if name == "id"} == {"run-1", "run-2"}
+    assert report_page([passed()], "").matrix == ()
+
+
+def test_an_output_that_one_record_was_not_asked_for_is_said_so() -> None:
+    page = report_page([passed(), failed()], "")
+    assert [cell.text for cell in page.matrix[0].cells] == ["0", "not asked"]
+
+
+def test_the_bar_crosses_its_limit_exactly_when_the_output_is_wrong() -> None:
+    for entry in (passed(), failed(), many()):
+        page = report_page([entry], "")
+        for row in page.runs[0].rows:
+            assert row.bar is not None
+            assert (row.bar.length > page.limit) == (row.kind == "bad")
+
+
+def test_a_nan_fills_the_bar_and_equal_outputs_leave_it_empty() -> None:
+    verdict = failed().verdict
+    metrics = verdict.outputs[0].metrics
+    assert metrics is not None
+    nan = replace(verdict.outputs[0], metrics=replace(metrics, first_nonfinite=0))
+    exact = replace(verdict.outputs[0], tolerance=None)
+    page = report_page([Entry(replace(verdict, outputs=(nan, exact)))], "")
+    assert [row.bar and row.bar.length for row in page.runs[0].rows] == [100.0, 100.0]
+    assert report_page([passed()], "").runs[0].rows[0].bar == replace(
+        page.runs[0].rows[0].bar, length=0.0, label="no error"
+    )  # type: ignore[type-var]
+
+
+def test_a_verdict_alone_is_enough_for_a_page() -> None:
+    text = read(Entry(passed().verdict)).text
+    assert "Passed" in text and "Golden cases" not in text and "Times" not in text
+
+
+def test_very_many_rows_are_counted_and_not_shown() -> None:
+    verdict = many().verdict
+    page = report_page([Entry(replace(verdict, outputs=verdict.outputs * 10))], "")
+    assert len(page.runs[0].rows) == 1000 and page.runs[0].rows_left_out == 200
+
+
+def test_visible_reaches_every_string_and_leaves_ordinary_text_alone() -> None:
+    assert visible(Fact("a\x1b", "é\n", None)) == Fact("a\\x1b", "é\n", None)
+    assert visible(("\u202e", ("\x00",))) == ("\\u202e", ("\\x00",))
+
+
+def test_the_style_is_readable_when_printed_and_in_the_dark() -> None:
+    css = report_html([passed()]).partition("<style>")[2].partition("</style>")[0]
+    assert re.search(r"@media \(prefers-color-scheme: dark\)", css) and "@media print" in css

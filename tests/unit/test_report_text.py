@@ -1,0 +1,87 @@
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_samples import EVERY, failed, many, not_run, passed, refused
+
+from edgekit.records.cases import Tolerance
+from edgekit.report import words
+from edgekit.report.text import output_table, summary, timing_table
+from edgekit.timing import TimingRow
+
+
+def test_each_output_of_each_case_has_a_row_with_its_numbers() -> None:
+    table = output_table(failed().verdict)
+    assert table.title == "model.onnx: failed" and len(table.rows) == 6
+    assert [column.title for column in table.columns][:3] == ["case", "output", "verdict"]
+    wrong, right = table.rows[0], table.rows[1]
+    assert wrong[:5] == ("case-0", "output", "✗ mismatch", "0.87", "2.18")
+    assert wrong[7:] == ("100 %", "rel 0.001, abs 1e-06", "rel 2.18")
+    assert right == ("case-0", "stateN", "✓ match", "0", "0", "∞", "1", "100 %", "rel 0.001, abs 1e-06", "rel 0")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_row_has_a_cell_for_every_column(name: str) -> None:
+    table = output_table(EVERY[name]().verdict)
+    assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_very_many_rows_are_grouped_and_what_is_wrong_stays_alone() -> None:
+    rows = output_table(many().verdict).rows
+    assert [row[:3] for row in rows] == [
+        ("40 cases, worst case-0", "boxes", "✓ match ×40"),
+        ("40 cases, worst case-0", "scores", "✓ match ×40"),
+        ("38 cases, worst case-0", "mask", "✓ match ×38"),
+        ("case-9", "mask", "✗ mismatch"),
+        ("case-7", "mask", "✗ mismatch"),
+    ]
+
+
+def test_no_wrong_output_is_lost_in_a_group() -> None:
+    verdict = many().verdict
+    wrong = tuple(replace(output, status="mismatch", reason="off") for output in verdict.outputs)
+    rows = output_table(replace(verdict, outputs=wrong)).rows
+    counted = sum(int(row[2].partition("×")[2] or 1) for row in rows)
+    assert counted == 120 and all(row[2].startswith("✗") for row in rows)
+
+
+def test_the_summary_says_the_verdict_the_place_the_reasons_and_the_warnings() -> None:
+    lines = summary(passed().verdict)
+    assert lines[0] == "✓ Passed for webgpu: 2 of 2 outputs match, 2 were compared."
+    assert lines[1] == "  on chromium · onnxruntime-web 1.30.0 · webgpu (jspi) · SwiftShader, software · 2 threads"
+    assert lines[2].startswith("  warning: The GPU adapter is software")
+    assert summary(refused().verdict)[0].startswith("✗ Refused for webgpu: 2 of 2 outputs match")
+    assert any("no kernel for CumSum(14)" in line for line in summary(refused().verdict))
+    assert summary(not_run().verdict) == (
+        "✗ Not run for webgpu: 0 of 2 outputs match, 0 were compared.",
+        "  - No run record came back.",
+    )
+
+
+def test_times_have_units_and_ratios() -> None:
+    rows = (TimingRow("create session", 12_345.0, 93.4, 132.2), TimingRow("fetch", 1.234, None, None))
+    assert timing_table(rows).rows == (
+        ("create session", "12.3 s", "93 ms", "132×"),
+        ("fetch", "1.23 ms", "–", "–"),
+    )
+
+
+@given(st.floats(1e-300, 1e300))
+def test_the_tolerance_that_is_shown_does_pass(passing: float) -> None:
+    metrics = passed().verdict.outputs[0].metrics
+    assert metrics is not None
+    shown = words.would_pass(replace(metrics, passing_relative=passing)).removeprefix("rel ")
+    assert passing <= float(shown) <= passing * 1.02
+
+
+def test_numbers_that_are_none_read_as_words() -> None:
+    metrics = passed().verdict.outputs[0].metrics
+    assert metrics is not None
+    assert words.would_pass(replace(metrics, passing_relative=math.inf)) == "none"
+    assert words.top1(replace(metrics, top1_agrees=0.9999)) == "99.9 %"  # never rounded up to all
+    assert [words.number(x) for x in (None, math.nan, -math.inf, 1234567.0)] == ["–", "NaN", "-∞", "1.23e+06"]
+    output = passed().verdict.outputs[0]
+    assert words.tolerance(replace(output, tolerance=Tolerance(0.0, 0.0))) == "equal"
+    assert words.tolerance(replace(output, tolerance=None, status="missing")) == "–"
