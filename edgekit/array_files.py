@@ -2,6 +2,7 @@
 
 import io
 import math
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -16,6 +17,11 @@ from edgekit.records.tensors import Array
 # Larger than any sensible sample; a bundle that held more could not be fetched by a browser anyway.
 LARGEST_BYTES = 1 << 30
 
+# numpy's header is Python text, and reading a broken one raises what Python's parser raises.
+_BAD_HEADER = (
+    ValueError, KeyError, TypeError, SyntaxError, MemoryError, OverflowError, RecursionError, tokenize.TokenError
+)  # fmt: skip
+
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Read a .npz or .safetensors file: arrays by key, dtypes and shapes as stored (byte order made native).
@@ -27,22 +33,14 @@ def read_arrays(path: Path) -> dict[str, Array]:
     return tensors.decode(read_bytes(path), f"{path}")
 
 
-def check_size(path: Path) -> None:
-    """Raise UsageError where ``path`` is not a file that can be read, LimitError where it has more than 1 GiB."""
+def read_bytes(path: Path) -> bytes:
+    """Read a whole file of at most 1 GiB. Raises UsageError where it cannot be read, LimitError where it is larger."""
     try:
         if not path.is_file():
             raise UsageError(f"{path} is not a file." if path.exists() else f"There is no file {path}.")
         size = path.stat().st_size
-    except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror or error}.") from error
-    if size > LARGEST_BYTES:
-        raise LimitError(f"{path} has {size:,} bytes; at most {LARGEST_BYTES:,} are read.")
-
-
-def read_bytes(path: Path) -> bytes:
-    """Read a whole file of at most 1 GiB. Raises as ``check_size`` does."""
-    check_size(path)
-    try:
+        if size > LARGEST_BYTES:
+            raise LimitError(f"{path} has {size:,} bytes; at most {LARGEST_BYTES:,} are read.")
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror or error}.") from error
@@ -87,6 +85,6 @@ def _read_array(stream: IO[bytes], size: int, what: str) -> Array:
             raise ValueError(f"its header says {list(shape)} of {dtype}, which is more than it holds")
         data = stream.read(count * dtype.itemsize)
         array: Array = np.frombuffer(data, dtype=dtype, count=count).reshape(shape, order="F" if column_major else "C")
-    except (ValueError, KeyError, TypeError, SyntaxError, MemoryError, OverflowError) as error:
+    except _BAD_HEADER as error:
         raise UsageError(f"{what} is not a .npy array: {error}", hint=hint) from error
     return array.astype(dtype.newbyteorder("="), copy=False)

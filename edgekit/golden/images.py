@@ -6,6 +6,7 @@ that the model fixes or the user states, and normalised: ``(pixel * scale - mean
 to 255. Inputs of integers get the pixels as they are. The same picture is repeated over a fixed batch.
 """
 
+import io
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,12 +87,12 @@ def load_image(path: Path, argument: Argument, options: ImageOptions) -> Array:
 
 def _opened(path: Path) -> Image.Image:
     """Open a picture and decode it, after its size is known to be sensible."""
-    array_files.check_size(path)
+    stream = io.BytesIO(array_files.read_bytes(path))
     try:
         with warnings.catch_warnings():
             # Pillow warns of what it takes for a bomb; the limit below decides. It also warns of odd but readable EXIF.
             warnings.simplefilter("ignore")
-            picture = Image.open(path, formats=("PNG", "JPEG"))
+            picture = Image.open(stream, formats=("PNG", "JPEG"))
             if picture.width * picture.height > _MOST_PIXELS:
                 raise Image.DecompressionBombError
             picture.load()

@@ -2,7 +2,6 @@ import pytest
 
 from edgekit.ort_messages import explained, readable
 
-
 FAIL = "[ONNXRuntimeError] : 1 : FAIL : "
 NODE = "Non-zero status code returned while running {} node. Name:'{}' Status Message: "
 SOURCE = "/onnxruntime_src/onnxruntime/core/"
@@ -18,7 +17,7 @@ MESSAGES = {
     "[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Got invalid dimensions for input: x\n index: 1 Got: 3\n Fix it.": (
         "Got invalid dimensions for input: x index: 1 Got: 3 Fix it."
     ),
-    f"{FAIL}Load model from /m (1)/m.onnx failed:{SOURCE}graph/model.cc:256 onnxruntime::Model::Model(onnx::ModelProto&&, "
+    f"{FAIL}Load model from /m (1)/m.onnx failed:{SOURCE}model.cc:256 onnxruntime::Model::Model(onnx::ModelProto&&, "
     "const std::list<int (*)(char)>*, const onnxruntime::ModelOptions&) Unsupported model IR version: 16\n": (
         "Unsupported model IR version: 16"
     ),
