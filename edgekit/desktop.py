@@ -118,8 +118,8 @@ class _Work:
             progress(f"{what[0].upper()}{what[1:]}", done / self.count if self.count else None)
 
         deadline = time.monotonic() + limits.seconds
+        left = limits
         while True:
-            left = replace(limits, seconds=max(1.0, deadline - time.monotonic()))
             todo = [index for index in range(self.count) if index not in self._done()]
             if self._session_known and not todo:
                 return
@@ -130,6 +130,7 @@ class _Work:
                 if not error.crashed:
                     raise
                 self._note_crash(error)
+                left = replace(limits, seconds=max(0.0, round(deadline - time.monotonic(), 1)))
             self._refuse_without_session()
 
     def _note_crash(self, error: ChildFailedError) -> None:
