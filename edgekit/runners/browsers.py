@@ -115,9 +115,12 @@ def flags(gpu: Gpu) -> list[str]:
         chosen.append("--use-webgpu-adapter=swiftshader")
     elif sys.platform == "linux":
         chosen.append("--enable-features=Vulkan")  # the only way to a GPU on Linux
-    if _is_root():
-        chosen.append("--no-sandbox")  # Chromium's sandbox refuses to run as root
     return chosen
+
+
+def can_sandbox() -> bool:
+    """Return whether Chromium's sandbox may be used: it refuses to run as root."""
+    return not _is_root()
 
 
 def _is_root() -> bool:

@@ -37,6 +37,12 @@ _CLOSE_SECONDS = 10.0
 _LAUNCH_SECONDS = 60.0
 # What a page may load that never leaves the machine.
 _LOCAL_SCHEMES = ("data", "blob", "about")
+# How Playwright shows what the browser wrote to stderr, and which of it says why it did not start.
+_BROWSER_LINE = re.compile(r"\[pid=\d+\]\[err\] (.+)")
+_TELLING = re.compile(r"FATAL|error while loading|cannot open|[Ss]andbox|not found|Permission denied|display")
+_START_LINES = 5
+# When the browser dies, its tab is reported as closed first.
+_ENDED = "The browser, or its tab, ended before the page answered."
 _STOPPED_BY_POLICY = re.compile(r"'((?:https?|wss?)://[^']+)' violates the following Content Security Policy")
 
 
@@ -151,9 +157,9 @@ class _Watch:
         page.on("console", self.on_console)
         page.on("pageerror", lambda error: self.note("uncaught", str(error)))
         page.on("crash", lambda _: self.finish("The browser's tab crashed (often: out of memory)."))
-        page.on("close", lambda _: self.finish("The browser's tab was closed."))
+        page.on("close", lambda _: self.finish(_ENDED))
         page.context.on("request", self.on_request)
-        browser.on("disconnected", lambda _: self.finish("The browser ended before the page answered."))
+        browser.on("disconnected", lambda _: self.finish(_ENDED))
 
 
 async def _run(
@@ -213,26 +219,43 @@ async def launched(playwright: Playwright, program: Browser, gpu: Gpu) -> AsyncI
 
     Raises MissingToolError when it does not start.
     """
-    try:
-        browser = await playwright.chromium.launch(
-            executable_path=program.path,
-            args=browsers.flags(gpu),
-            timeout=_LAUNCH_SECONDS * 1000,
-            handle_sigint=False,
-            handle_sigterm=False,
-            handle_sighup=False,
-        )
-    except PlaywrightError as error:
-        raise MissingToolError(
-            f"The browser {program.path} does not start: {first_line(error)}",
-            hint=f"Try it by hand, or use another. {browsers.install_hint()}",
-        ) from error
+    browser = await _launch(playwright, program, gpu)
     try:
         yield browser
     finally:
         # On Ctrl-C the terminal has ended the driver too: closing then fails, or never answers.
         with suppress(PlaywrightError, TimeoutError):
             await asyncio.wait_for(browser.close(), _CLOSE_SECONDS)
+
+
+async def _launch(playwright: Playwright, program: Browser, gpu: Gpu) -> Chromium:
+    sandbox = browsers.can_sandbox()
+    while True:
+        try:
+            return await playwright.chromium.launch(
+                executable_path=program.path,
+                args=browsers.flags(gpu),
+                chromium_sandbox=sandbox,
+                timeout=_LAUNCH_SECONDS * 1000,
+                handle_sigint=False,
+                handle_sigterm=False,
+                handle_sighup=False,
+            )
+        except PlaywrightError as error:
+            if sandbox and "sandbox" in _said(error).lower():
+                sandbox = False  # some systems forbid ordinary users the namespaces that it is made of
+                continue
+            raise MissingToolError(
+                f"The browser {program.path} does not start: {_said(error)}",
+                hint=f"Try it by hand, or use another. {browsers.install_hint()}",
+            ) from error
+
+
+def _said(error: PlaywrightError) -> str:
+    """Return what the browser wrote before it ended, or Playwright's own words where it wrote nothing."""
+    lines = dict.fromkeys(line.strip()[:_LINE_CHARACTERS] for line in _BROWSER_LINE.findall(str(error)))
+    telling = [line for line in lines if _TELLING.search(line)] or list(lines)
+    return "\n  ".join(["", *telling[-_START_LINES:]]) if telling else first_line(error)
 
 
 def first_line(error: PlaywrightError) -> str:

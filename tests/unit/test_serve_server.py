@@ -97,17 +97,16 @@ def test_a_post_that_is_too_large_hears_why_although_it_is_not_read(url: str) ->
 
 def test_a_port_in_use_is_an_error_that_says_what_to_do(bundle: Bundle, tmp_path: Path, url: str) -> None:
     port = urlsplit(url).port or 0
-    with pytest.raises(UsageError, match=f"Port {port} on 127.0.0.1 is in use") as caught:
-        with serving(create_app(bundle, Inbox(tmp_path / "in")), port=port):
-            pytest.fail("two servers on one port")
+    app = create_app(bundle, Inbox(tmp_path / "in"))
+    with pytest.raises(UsageError, match=f"Port {port} on 127.0.0.1 is in use") as caught, serving(app, port=port):
+        pytest.fail("two servers on one port")
     assert "--port 0" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "no-such-host.invalid", "<script>", "2001:db8::7", "a" * 300, "\ud800"])
 def test_a_host_that_is_not_of_this_machine_is_an_error(bundle: Bundle, tmp_path: Path, host: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        with serving(create_app(bundle, Inbox(tmp_path / "in")), host=host):
-            pytest.fail("served")
+    with pytest.raises(UsageError) as caught, serving(create_app(bundle, Inbox(tmp_path / "in")), host=host):
+        pytest.fail("served")
     assert caught.value.hint
 
 

@@ -1,0 +1,153 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgekit.errors import MissingToolError
+from edgekit.runners import browsers
+
+
+def program(path: Path, text: str = "exit 0") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with an empty PATH folder, which is returned, and no browser that anyone named."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv(browsers.ENVIRONMENT_NAME, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    return folder
+
+
+def test_the_one_that_was_named_wins_then_the_variable_then_playwright_then_path(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_path = program(bare / "chromium")
+    own, variable, named = (program(tmp_path / name) for name in ("own", "variable", "named"))
+    assert browsers.find(None, None).path == on_path
+    assert browsers.find(None, own).path == own
+    monkeypatch.setenv(browsers.ENVIRONMENT_NAME, str(variable))
+    assert browsers.find(None, own) == browsers.Browser(variable, browsers.ENVIRONMENT_NAME)
+    assert browsers.find(named, own) == browsers.Browser(named, "--browser-path")
+
+
+def test_a_name_on_path_can_be_named(bare: Path) -> None:
+    mine = program(bare / "my-chrome")
+    assert browsers.find(Path("my-chrome"), None).path == mine
+
+
+def test_playwright_s_own_counts_only_when_it_was_downloaded(bare: Path, tmp_path: Path) -> None:
+    on_path = program(bare / "google-chrome")
+    assert browsers.find(None, tmp_path / "not-downloaded").path == on_path
+
+
+def test_each_browser_is_found_once(bare: Path) -> None:
+    chromium = program(bare / "chromium")
+    (bare / "chromium-browser").symlink_to(chromium)
+    other = program(bare / "google-chrome")
+    assert [browser.path for browser in browsers.found(None, None)] == [chromium, other]
+
+
+def test_no_browser_is_an_error_with_the_line_that_installs_one(bare: Path) -> None:
+    with pytest.raises(MissingToolError, match="no Chromium") as caught:
+        browsers.find(None, None)
+    assert f"{sys.executable} -m playwright install chromium" in (caught.value.hint or "")
+    assert "apt-get" not in (caught.value.hint or "")
+    program(bare / "apt-get")
+    assert "apt-get install -y chromium" in browsers.install_hint()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "<script>\n'\"", "größe"])
+def test_a_named_browser_that_is_not_there_is_an_error_and_nothing_else_is_taken(bare: Path, name: str) -> None:
+    program(bare / "chromium")
+    with pytest.raises(MissingToolError, match="--browser-path names is not there"):
+        browsers.find(Path(name), None)
+
+
+def test_a_variable_that_names_nothing_is_said_by_its_name(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(browsers.ENVIRONMENT_NAME, "/nowhere/chrome")
+    with pytest.raises(MissingToolError, match="EDGEKIT_BROWSER names is not there: /nowhere/chrome"):
+        browsers.find(None, None)
+
+
+@pytest.mark.parametrize("kind", ["folder", "text"])
+def test_what_is_no_program_is_not_taken_for_a_browser(bare: Path, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "thing"
+    if kind == "folder":
+        path.mkdir()
+    else:
+        path.write_text("hello")
+    with pytest.raises(MissingToolError, match="is not a program"):
+        browsers.find(path, None)
+
+
+def test_the_sandbox_is_off_for_root_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert not browsers.can_sandbox()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert browsers.can_sandbox()
+    assert "--no-sandbox" not in browsers.flags("auto")
+
+
+def test_the_software_adapter_is_forced_only_when_asked_for() -> None:
+    assert "--use-webgpu-adapter=swiftshader" in browsers.flags("software")
+    assert not any("swiftshader" in flag for flag in browsers.flags("auto") + browsers.flags("hardware"))
+
+
+def test_installing_falls_back_to_apt_and_says_which_way_it_went(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    program(bare / "env", 'shift; "$@"')
+    program(bare / "apt-get", f'echo "$@" >> {bare}/log')
+    monkeypatch.setattr(sys, "executable", str(program(bare / "python", "echo no network; exit 1")))
+    said: list[str] = []
+    assert browsers.install(lambda message, done=None: said.append(message)) == "apt"
+    assert (bare / "log").read_text().splitlines() == ["update", "install -y --no-install-recommends chromium"]
+    assert any("playwright install chromium" in message for message in said)
+
+
+def test_playwright_is_asked_first_and_apt_not_at_all_when_that_works(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(bare / "apt-get", f"touch {bare}/used")
+    monkeypatch.setattr(sys, "executable", str(program(bare / "python")))
+    assert browsers.install() == "playwright"
+    assert not (bare / "used").exists()
+
+
+def test_when_nothing_can_be_installed_the_error_holds_what_every_way_said(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    program(bare / "env", 'shift; "$@"')
+    program(bare / "apt-get", "echo E: no such package; exit 100")
+    monkeypatch.setattr(sys, "executable", str(program(bare / "python", "echo no network; exit 1")))
+    with pytest.raises(MissingToolError) as caught:
+        browsers.install()
+    assert "no network" in caught.value.message and "E: no such package" in caught.value.message
+    assert "exit code 100" in caught.value.message
+    assert "apt-get install -y chromium" in (caught.value.hint or "")
+
+
+def test_apt_is_left_alone_when_it_would_ask_for_a_password(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    program(bare / "apt-get", f"touch {bare}/used")
+    program(bare / "sudo", "exit 1")
+    monkeypatch.setattr(sys, "executable", str(program(bare / "python", "exit 1")))
+    with pytest.raises(MissingToolError) as caught:
+        browsers.install()
+    assert not (bare / "used").exists()
+    assert "sudo apt-get install -y chromium" in (caught.value.hint or "")
+
+
+def test_an_installer_that_never_ends_is_stopped(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browsers, "_PLAYWRIGHT_SECONDS", 0.5)
+    monkeypatch.setattr(sys, "executable", str(program(bare / "python", "echo started; exec /bin/sleep 60")))
+    with pytest.raises(MissingToolError, match=r"started\n\(stopped after"):
+        browsers.install()

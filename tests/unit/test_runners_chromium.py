@@ -1,0 +1,223 @@
+"""The runner on a real Chromium. The page is a tiny one that posts a record without running a model."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_bundle
+
+from edgekit.bundle.open import Bundle
+from edgekit.errors import MissingToolError, ParityError
+from edgekit.runners import browsers, chromium
+
+pytestmark = pytest.mark.browser
+
+SILENT = "console.log('starting'); await new Promise(() => {});"
+
+
+def bundle_of(folder: Path, script: bytes) -> Bundle:
+    return tiny_bundle.make(folder / "bundle", {"page.js": script})
+
+
+def processes() -> dict[int, str]:
+    """The command lines of this process's descendants (Linux)."""
+    parents, lines = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+            lines[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
+        except (OSError, UnicodeDecodeError):
+            continue
+        parents[int(folder.name)] = int(stat.rsplit(")", 1)[1].split()[1])
+    found = {os.getpid()}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {number: lines[number] for number in found - {os.getpid()} if lines[number]}
+
+
+def browsers_running() -> list[str]:
+    return [line for line in processes().values() if "--remote-debugging" in line or "--type=" in line]
+
+
+def test_the_record_that_the_page_posts_is_returned(tmp_path: Path) -> None:
+    said: list[str] = []
+    record = chromium.run(
+        bundle_of(tmp_path, tiny_bundle.script()), progress=lambda message, done=None: said.append(message)
+    )
+    array = record.cases[0].outputs[0].array
+    assert array is not None and array.tolist() == [1, -2] and array.dtype == np.float32
+    assert re.fullmatch("[0-9a-f]{16}", record.run)
+    assert record.environment.cross_origin_isolated is True
+    assert "Chrome/" in (record.environment.user_agent or "")
+    assert any("replays" in message for message in said)
+    assert browsers_running() == []
+
+
+def test_what_is_asked_of_the_page_stands_in_its_address(tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path, SILENT.replace("'starting'", "location.search").encode())
+    with pytest.raises(ParityError) as caught:
+        chromium.run(bundle, cases=["a", "b"], variant="wasm", threads=2, repeats=7, timeout_seconds=2)
+    asked = caught.value.message
+    for part in ("parity=1", "run=", "repeats=7", "variant=wasm", "threads=2", "cases=a%2Cb"):
+        assert part in asked
+
+
+def test_a_page_that_never_answers_ends_at_the_limit_with_what_the_console_said(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with pytest.raises(ParityError) as caught:
+        chromium.run(bundle_of(tmp_path, f"setTimeout(() => null.x, 0); {SILENT}".encode()), timeout_seconds=2)
+    assert time.monotonic() - started < 20
+    assert "did not answer within 2 s" in caught.value.message
+    assert "[log] starting" in caught.value.message
+    assert "[uncaught]" in caught.value.message and "null" in caught.value.message
+    assert "--timeout" in (caught.value.hint or "")
+    assert browsers_running() == []
+
+
+def test_a_page_that_blocks_the_browser_s_thread_ends_at_the_limit(tmp_path: Path) -> None:
+    with pytest.raises(ParityError, match="did not answer"):
+        chromium.run(bundle_of(tmp_path, b"for (;;) {}"), timeout_seconds=2)
+    assert browsers_running() == []
+
+
+def test_the_console_is_kept_within_bounds(tmp_path: Path) -> None:
+    script = b"for (let n = 0; n < 200; n += 1) { console.log(`${n} ` + 'x'.repeat(5000)); }"
+    with pytest.raises(ParityError) as caught:
+        chromium.run(bundle_of(tmp_path, script), timeout_seconds=2)
+    assert "[log] 199 " in caught.value.message and "[log] 5 " not in caught.value.message
+    assert len(caught.value.message) < 20_000
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "await fetch('http://127.0.0.2:9/lib.js').catch(() => {});",
+        "await import('https://cdn.example/ort.mjs').catch(() => {});",
+        "new Image().src = 'http://127.0.0.2:9/pixel.png'; await new Promise((done) => setTimeout(done, 200));",
+    ],
+)
+def test_a_page_that_loads_from_elsewhere_is_an_error_although_it_answers(tmp_path: Path, before: str) -> None:
+    with pytest.raises(ParityError, match=r"load from elsewhere: http.*(127\.0\.0\.2|cdn\.example)"):
+        chromium.run(bundle_of(tmp_path, tiny_bundle.script(before=before)), timeout_seconds=20)
+
+
+def test_a_page_may_use_blobs_and_data_addresses(tmp_path: Path) -> None:
+    before = (
+        "await new Promise((done) => { const image = new Image(); image.onload = image.onerror = done;"
+        " image.src = 'data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA='; });"
+        " await new Promise((done) => { const worker = new Worker(URL.createObjectURL(new Blob(['postMessage(1)'])));"
+        " worker.onmessage = done; });"
+    )
+    chromium.run(bundle_of(tmp_path, tiny_bundle.script(before=before)), timeout_seconds=20)
+
+
+def test_a_record_that_the_inbox_refuses_ends_the_wait_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(ParityError, match="refused: This record is of another model"):
+        chromium.run(bundle_of(tmp_path, tiny_bundle.script(model_hash="'0'.repeat(64)")), timeout_seconds=20)
+
+
+def test_a_record_of_another_run_is_not_taken_for_the_one_that_is_awaited(tmp_path: Path) -> None:
+    script = tiny_bundle.script().replace(b"query.get('run')", b"'another'")
+    with pytest.raises(ParityError, match="did not answer"):
+        chromium.run(bundle_of(tmp_path, script), timeout_seconds=2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the browser's processes in /proc")
+@pytest.mark.parametrize(
+    ("kind", "says"), [("--type=renderer", "tab crashed"), ("browser", "browser, or its tab, ended")]
+)
+def test_a_crash_is_told_from_silence(tmp_path: Path, kind: str, says: str) -> None:
+    def kill() -> None:
+        time.sleep(1.5)
+        for number, line in processes().items():
+            mine = "--type=" not in line and "--remote-debugging" in line if kind == "browser" else kind in line
+            if mine:
+                os.kill(number, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(ParityError, match=says):
+        chromium.run(bundle_of(tmp_path, SILENT.encode()), timeout_seconds=30)
+    killer.join()
+    assert browsers_running() == []
+
+
+@pytest.mark.parametrize(("gpu", "software"), [("software", True)])
+def test_the_software_adapter_is_reported_as_software(tmp_path: Path, gpu: str, software: bool) -> None:
+    adapter = chromium.run(bundle_of(tmp_path, tiny_bundle.script()), gpu="software").environment.adapter
+    assert adapter is not None and adapter.software is software and adapter.architecture == "swiftshader"
+
+
+def test_hardware_that_is_not_there_is_missing_and_not_replaced(tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path, tiny_bundle.script())
+    adapter = chromium.run(bundle).environment.adapter
+    if adapter is not None and not adapter.software:
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(MissingToolError, match="no GPU"):
+        chromium.run(bundle, gpu="hardware")
+
+
+def test_a_browser_that_does_not_start_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(MissingToolError, match=r"/bin/true does not start"):
+        chromium.run(bundle_of(tmp_path, b""), browser_path=Path("/bin/true"))
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from edgekit.bundle.open import open_bundle
+from edgekit.runners import chromium
+def say(message, done=None):
+    print(message, flush=True)
+try:
+    chromium.run(open_bundle(Path(sys.argv[1])), timeout_seconds=60, progress=say)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_the_browser_and_leaves_nothing(tmp_path: Path, times: int) -> None:
+    bundle = bundle_of(tmp_path, SILENT.encode())
+    with tempfile.TemporaryDirectory(prefix="ek") as scratch:  # short: Chromium makes a socket in it
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(bundle.folder)],
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, "TMPDIR": scratch},
+        )
+        with process:
+            assert process.stdout is not None
+            while b"replays" not in process.stdout.readline():
+                assert process.poll() is None
+            time.sleep(1)
+            for _ in range(times):  # a terminal sends it to the whole group, and people press it twice
+                os.killpg(process.pid, signal.SIGINT)
+                time.sleep(0.05)
+            assert process.wait(timeout=20) == 130
+        assert list(Path(scratch).iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+def test_a_browser_that_cannot_start_says_why_in_its_own_words(tmp_path: Path) -> None:
+    broken = tmp_path / "chrome"
+    broken.write_text("#!/bin/sh\necho 'chrome: error while loading shared libraries: libnss3.so' >&2\nexit 127\n")
+    broken.chmod(0o755)
+    with pytest.raises(MissingToolError, match=r"does not start: \n  chrome: error while loading .* libnss3\.so"):
+        chromium.run(bundle_of(tmp_path, b""), browser_path=broken)
+
+
+def test_a_sandbox_that_the_system_forbids_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Here the tests run as root, to whom Chromium itself refuses the sandbox, in the same words.
+    monkeypatch.setattr(browsers, "can_sandbox", lambda: True)
+    chromium.run(bundle_of(tmp_path, tiny_bundle.script()))
