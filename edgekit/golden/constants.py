@@ -49,7 +49,7 @@ def _walk(
     constants = dict(outer_constants) | {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.output:
-            constants |= {node.output[0]: a.t for a in node.attribute if a.HasField("t")}
+            constants.update((node.output[0], a.t) for a in node.attribute if a.HasField("t"))
         if node.op_type in _PASS_THROUGH and node.input and node.output:
             if node.input[0] in origin:
                 origin[node.output[0]] = origin[node.input[0]]

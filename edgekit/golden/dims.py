@@ -7,6 +7,7 @@ onnxruntime decides (see ``edgekit.golden.probe``).
 
 import difflib
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,7 +84,8 @@ def _axis(key: str, where: Sequence[tuple[Argument, int]], leading: set[str]) ->
     shape = argument.shape or ()
     if _BATCH.search(key) and not key.endswith("]"):
         return Axis(key, "batch")
-    length: Role = "signal" if argument.dtype in FLOATS and len(shape) <= 2 else "length"
+    signal = argument.dtype in FLOATS and len(shape) <= 2 and axis == len(shape) - 1
+    length: Role = "signal" if signal else "length"
     if len(shape) == 4 and axis > 0:
         length = "picture"
     if _LENGTH.search(key) and not key.endswith("]"):
@@ -93,7 +95,7 @@ def _axis(key: str, where: Sequence[tuple[Argument, int]], leading: set[str]) ->
     before = shape[:axis]
     if axis > 0 and len(shape) == 3 and all(isinstance(n, int) for n in before) and any(n != 1 for n in before):
         return Axis(key, "batch", ambiguous=True)
-    return Axis(key, length if axis > 0 else "length")
+    return Axis(key, length)
 
 
 def shape_of(argument: Argument, sizes: Sizes) -> tuple[int, ...]:
@@ -103,15 +105,12 @@ def shape_of(argument: Argument, sizes: Sizes) -> tuple[int, ...]:
 
 
 def fits(inputs: Sequence[Argument], sizes: Sizes) -> bool:
-    """Whether every input under ``sizes`` stays small enough for a golden case (4 Mi elements)."""
-    return all(_product(shape_of(argument, sizes)) <= _MOST_ELEMENTS for argument in inputs)
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    result = 1
-    for n in shape:
-        result *= n
-    return result
+    """Whether inputs of ``sizes`` are small enough for a golden case: 4 Mi elements, or 4 times their fixed part."""
+    for argument in inputs:
+        fixed = math.prod(n for n in argument.shape or () if isinstance(n, int))
+        if math.prod(shape_of(argument, sizes)) > max(_MOST_ELEMENTS, 4 * fixed):
+            return False
+    return True
 
 
 def first_sizes(axes: Sequence[Axis], known_sizes: Sequence[int]) -> Iterator[dict[str, int]]:
@@ -149,9 +148,7 @@ def other_sizes(axes: Sequence[Axis], base: Sizes) -> list[dict[str, int]]:
     """Propose changes of sizes that work: another batch, other lengths, all together first, then axis by axis."""
     batch = [axis for axis in axes if axis.role == "batch"]
     lengths = [axis for axis in axes if axis.role != "batch"]
-    proposed: list[dict[str, int]] = []
-    for size in LADDERS["batch"]:
-        proposed.append({**base, **{axis.key: size for axis in batch}})
+    proposed = [{**base, **{axis.key: size for axis in batch}} for size in LADDERS["batch"]]
     for step in range(4):
         # Different sizes for height and width, or for two texts, show a transposition that equal sizes hide.
         apart = {axis.key: _neighbours(axis, base[axis.key])[(step + i) % 4] for i, axis in enumerate(lengths)}

@@ -1,9 +1,9 @@
-"""A copy of a model whose weights are wrong by 1 %: what a case must be able to see."""
+"""A copy of a model with other weights: wrong by 1 %, which a case must see, or by rounding, which it must not."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import numpy as np
 import onnx
@@ -12,11 +12,13 @@ import onnx.numpy_helper
 from edgekit import external_data, walk
 from edgekit import model as models
 from edgekit.external_data import is_external
-from edgekit.golden.inputs import FLOATS
+from edgekit.golden.inputs import FLOATS, one_ulp
 from edgekit.model import LoadedModel
 from edgekit.records.tensors import Array
 
-RELATIVE = 0.01
+Change = Literal["percent", "ulp"]
+
+_RELATIVE = 0.01
 
 _FLOAT_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
 _INT8_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("INT8", "UINT8")}
@@ -29,22 +31,27 @@ _NOT_WEIGHTS = {
 _ML_WEIGHTS = re.compile(r"coefficient|intercept|weight|values|offset|scale|vectors|rho|prob", re.IGNORECASE)
 
 
-def write_disturbed(model: LoadedModel, folder: Path, *, seed: int, matrices_only: bool = False) -> Path | None:
-    """Write a copy of the model into ``folder``, every float weight multiplied by ``1 + 0.01 n``, n normal.
+def write_disturbed(
+    model: LoadedModel, folder: Path, change: Change, *, seed: int, matrices_only: bool = False
+) -> Path | None:
+    """Write a copy of the model into ``folder``, every float weight disturbed at random.
+
+    "percent" multiplies it by ``1 + 0.01 n``, n normal; "ulp" moves it by one unit in the last place.
 
     Weights are the initializers, Constant nodes and ai.onnx.ml attributes of the main graph, its subgraphs and local
-    functions; the scales of quantized models are among them. Where a model has none, its int8 weights move by one step
-    instead. ``matrices_only`` leaves tensors of less than two dimensions alone. External data is copied into one file
-    beside the copy, tensor by tensor. Returns None when there is nothing to disturb.
+    functions; the scales of quantized models are among them. Where a model has none, "percent" moves its int8 weights
+    by one step. ``matrices_only`` leaves tensors of less than two dimensions alone. External data is copied into one
+    file beside the copy, tensor by tensor. Returns None when there is nothing to disturb.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.proto)
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([seed, len(change)])
     spared = _spared(proto)
     tensors = [t for t in _weights(proto) if t.name not in spared and len(t.dims) >= (2 if matrices_only else 0)]
     floats = [tensor for tensor in tensors if tensor.data_type in _FLOAT_TYPES]
-    chosen = floats or [tensor for tensor in tensors if tensor.data_type in _INT8_TYPES and len(tensor.dims) >= 1]
-    changed = _disturb_attributes(proto, rng)
+    small = [] if change == "ulp" else [t for t in tensors if t.data_type in _INT8_TYPES and len(t.dims) >= 1]
+    chosen = floats or small
+    changed = _disturb_attributes(proto, change, rng)
     if not chosen and not changed:
         return None
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +59,7 @@ def write_disturbed(model: LoadedModel, folder: Path, *, seed: int, matrices_onl
     with (folder / location).open("wb") as stream:
         for tensor in chosen:
             external = is_external(tensor)
-            array = _disturbed(models.to_array(model, tensor), rng)
+            array = _disturbed(models.to_array(model, tensor), change, rng)
             tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
             if external:
                 _move_out(tensor, tensor.raw_data, stream, location)
@@ -85,7 +92,7 @@ def _spared(proto: onnx.ModelProto) -> set[str]:
     return names
 
 
-def _disturb_attributes(proto: onnx.ModelProto, rng: np.random.Generator) -> bool:
+def _disturb_attributes(proto: onnx.ModelProto, change: Change, rng: np.random.Generator) -> bool:
     """Disturb the float lists that classical models (ai.onnx.ml) keep their weights in."""
     changed = False
     for node in walk.all_nodes(proto):
@@ -93,22 +100,24 @@ def _disturb_attributes(proto: onnx.ModelProto, rng: np.random.Generator) -> boo
             continue
         for attribute in node.attribute:
             if attribute.floats and _ML_WEIGHTS.search(attribute.name):
-                moved = _disturbed(np.array(attribute.floats, dtype=np.float32), rng)
+                moved = _disturbed(np.array(attribute.floats, dtype=np.float32), change, rng)
                 del attribute.floats[:]
                 attribute.floats.extend(moved.tolist())
                 changed = True
     return changed
 
 
-def _disturbed(array: Array, rng: np.random.Generator) -> Array:
+def _disturbed(array: Array, change: Change, rng: np.random.Generator) -> Array:
     if array.dtype.name not in FLOATS:
         steps = rng.integers(-1, 1, size=array.shape, endpoint=True)
         limits = np.iinfo(array.dtype)
-        return np.clip(array.astype(np.int64) + steps, limits.min, limits.max).astype(array.dtype)
-    factors = 1 + RELATIVE * rng.standard_normal(array.shape, dtype=np.float32)
-    wide = array.astype(np.float64 if array.dtype.itemsize == 8 else np.float32)
+        return np.asarray(np.clip(array.astype(np.int64) + steps, limits.min, limits.max), dtype=array.dtype)
+    if change == "ulp":
+        return one_ulp(array, rng)
+    factors = 1 + _RELATIVE * rng.standard_normal(array.shape, dtype=np.float32)
+    wide = np.asarray(array, dtype=np.float64 if array.dtype.itemsize == 8 else np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = (wide * factors).astype(array.dtype)
+        moved = np.multiply(wide, factors).astype(array.dtype)
     return np.asarray(np.where(np.isfinite(moved), moved, array), dtype=array.dtype)
 
 
@@ -120,7 +129,7 @@ def _fresh_name(taken: set[str]) -> str:
 
 
 def _raw(model: LoadedModel, tensor: onnx.TensorProto) -> bytes:
-    """Return the bytes of external data as they lie in the file: 4-bit and 8-bit floats need no decoding to be copied."""
+    """Return the bytes of external data as they lie in the file, so that dtypes numpy lacks are copied too."""
     part = external_data.span(tensor)
     file = next(file for file in model.external_files if file.location == part.location)
     with file.path.open("rb") as stream:

@@ -48,7 +48,7 @@ class Shift:
 class Graded:
     """A grade and what selection needs beside it.
 
-    ``chaotic``: one ulp in the inputs fails this case. ``calm``: one ulp moves no output by more than a tenth of its
+    ``chaotic``: one ulp fails this case. ``calm``: one ulp moves no output by more than a tenth of its
     tolerance; a network rounds in each of its layers, so where one ulp takes half of it, a right device may fail.
     """
 
@@ -58,7 +58,7 @@ class Graded:
 
 
 def shift(reference: Sequence[Value], moved: Sequence[Value], judge: Judge) -> Shift | None:
-    """Measure the shift of the output that moved most, in tolerances. None: nothing could be compared, as all outputs changed their shape.
+    """Measure the shift of the output that moved most, in tolerances. None: nothing could be compared.
 
     Outputs that are not tensors, or whose shape or dtype changed, are not counted.
     """
@@ -93,9 +93,9 @@ def grade(
 ) -> Graded:
     """Grade one case from its reference outputs.
 
-    ``one_ulp``: the outputs when every float input moves by one unit in the last place (None: there is no float
-    input). ``disturbed``: the outputs of the model whose weights are disturbed by 1 % (None: not measured). ``others``:
-    the outputs of cases with other values of the same shapes.
+    ``one_ulp``: the outputs when every float input and weight moves by one unit in the last place (None: not
+    measured). ``disturbed``: the outputs of the model whose weights are disturbed by 1 % (None: not measured).
+    ``others``: the outputs of cases with other values of the same shapes.
     """
     ulp_shift = None if one_ulp is None else shift(reference, one_ulp, judge)
     weight_shift = None if disturbed is None else shift(reference, disturbed, judge)
@@ -103,7 +103,7 @@ def grade(
     calm = ulp_shift is None or ulp_shift.in_tolerances <= _CALM
     weak = list(_degenerate(reference, judge))
     if chaotic and ulp_shift is not None:
-        weak.append(f"chaotic: one ulp in the inputs moves an output by {ulp_shift.relative:.2g} of its scale")
+        weak.append(f"chaotic: one ulp in inputs and weights moves an output by {ulp_shift.relative:.2g} of its scale")
     if not weak and _blind(reference, others, judge):
         weak.append("blind: other inputs give the same outputs")
     if not weak and weight_shift is not None and weight_shift.in_tolerances <= 1:
@@ -128,7 +128,7 @@ def _degenerate(outputs: Sequence[Value], judge: Judge) -> tuple[str, ...]:
 
 
 def _emptiness(value: Value, absolute: float) -> str | None:
-    """Say why a single output proves nothing, or None. One number, one text or one label alone may well prove something."""
+    """Say why an output proves nothing, or None. A number, a text or a label alone may well prove something."""
     array = value.array
     if array is None or array.size == 0:
         return "an output has no elements"

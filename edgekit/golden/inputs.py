@@ -22,6 +22,9 @@ Kind = Literal["normal", "uniform", "zeros", "ones", "negative", "large", "tiny"
 Reals = npt.NDArray[np.float64]
 
 FLOATS = ("float16", "float32", "float64", "bfloat16")
+# Below the largest finite value, so that no input becomes an infinity by rounding.
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3e38, "float32": 3.4e38}
+
 SCALES: dict[Kind, float] = {"large": 1000.0, "tiny": 1e-4}
 
 _WORDS = ("", "a", "edge", "Zürich", "two words", "0", "-1.5", "naïve café", "日本語", "<b>&amp;</b>", "e\u0301", "😀")
@@ -35,11 +38,20 @@ class Domain:
 
     ``low`` and ``high`` (both inclusive) bound an integer input. ``settings`` are the only values that make sense for
     a scalar (a sampling rate that the graph compares with 16000); a case takes one of them, whatever its kind.
+    ``whole``: a float input of which the graph makes an index (Keras text models do), so it is bounded too.
+    ``signed``: negative values are taken too.
     """
 
     low: int = 0
     high: int = 127
     settings: tuple[float, ...] = ()
+    whole: bool = False
+    signed: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether values mean what they are, so that the next float is another meaning and not a small error."""
+        return self.whole or bool(self.settings)
 
 
 @dataclass(frozen=True)
@@ -94,38 +106,37 @@ def fill(argument: Argument, shape: Sequence[int], how: Recipe, domain: Domain) 
         return Value(argument.name, dtype, np.full(shape, setting, dtype=NUMPY_DTYPES[dtype]))
     if dtype == "bool":
         return Value(argument.name, dtype, _booleans(rng, shape, how))
-    if dtype in FLOATS:
+    if dtype in FLOATS and not domain.whole:
         return Value(argument.name, dtype, _rounded(_reals(rng, shape, how), dtype))
-    return Value(argument.name, dtype, _integers(rng, shape, how, domain, dtype))
+    return Value(argument.name, dtype, _integers(rng, shape, how, domain).astype(NUMPY_DTYPES[dtype]))
+
+
+def one_ulp(array: Array, rng: np.random.Generator) -> Array:
+    """Return a float array with every element moved by one unit in the last place, up or down at random.
+
+    Zeros stay: their neighbour is no rounding error of anything (its logarithm is -103 and not -infinity). Infinities
+    and NaN stay too.
+    """
+    up = rng.random(array.shape) < 0.5
+    if array.dtype == NUMPY_DTYPES["bfloat16"]:
+        bits = array.view(np.uint16).astype(np.int32)
+        moved = (bits + np.where(up, 1, -1)).astype(np.uint16).view(ml_dtypes.bfloat16)
+    else:
+        moved = np.nextafter(array, np.where(up, np.inf, -np.inf).astype(array.dtype))
+    stays = (array == 0) | ~np.isfinite(moved)
+    return np.asarray(np.where(stays, array, moved), dtype=array.dtype)
 
 
 def move_one_ulp(value: Value, seed: int) -> Value:
-    """Return a float value with every finite element moved by one unit in the last place, up or down at random.
-
-    Values of other dtypes are returned as they are.
-    """
+    """Move a float value by one unit in the last place, see ``one_ulp``; values of other dtypes stay as they are."""
     if value.array is None or value.dtype not in FLOATS:
         return value
-    rng = np.random.default_rng([seed, zlib.crc32(value.name.encode())])
-    up = rng.random(value.array.shape) < 0.5
-    towards = np.where(up, np.inf, -np.inf).astype(value.array.dtype)
-    if value.dtype == "bfloat16":
-        moved = _next_bfloat16(value.array, up)
-    else:
-        moved = np.nextafter(value.array, towards)
-    return replace(value, array=np.where(np.isfinite(moved), moved, value.array).astype(value.array.dtype))
-
-
-def _next_bfloat16(array: Array, up: npt.NDArray[np.bool_]) -> Array:
-    bits = array.view(np.uint16).astype(np.int32)
-    away = up == (bits < 0x8000)
-    stepped = bits + np.where(away, 1, np.where(bits & 0x7FFF == 0, 0, -1))
-    return stepped.astype(np.uint16).view(ml_dtypes.bfloat16)
+    return replace(value, array=one_ulp(value.array, np.random.default_rng([seed, zlib.crc32(value.name.encode())])))
 
 
 def _rounded(reals: Reals, dtype: str) -> Array:
     """Round to ``dtype`` without passing its largest finite value: an infinite input proves nothing."""
-    limit = float(ml_dtypes.finfo(NUMPY_DTYPES[dtype]).max)
+    limit = _LARGEST.get(dtype, np.inf)
     return np.clip(reals, -limit, limit).astype(NUMPY_DTYPES[dtype])
 
 
@@ -142,7 +153,7 @@ def _reals(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe) -> Rea
     return np.asarray(makers.get(how.kind, lambda: rng.standard_normal(shape))() * how.scale, dtype=np.float64)
 
 
-def _integers(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe, domain: Domain, dtype: str) -> Array:
+def _integers(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe, domain: Domain) -> Array:
     """Draw from the domain; "large" and "tiny" keep to its ends, pictures fill it, "negative" mirrors it below zero."""
     low, high = domain.low, domain.high
     if how.kind in ("smooth", "strokes") and looks_like_picture(shape):
@@ -159,10 +170,9 @@ def _integers(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe, dom
         elif how.kind == "tiny":
             high = low + quarter
         drawn = rng.integers(low, high, size=shape, endpoint=True)
-        if how.kind == "negative" and domain.low >= 0:
+        if how.kind == "negative" and domain.low >= 0 and domain.signed:
             drawn = -drawn
-    limits = np.iinfo(dtype)
-    return np.clip(drawn, limits.min, limits.max).astype(NUMPY_DTYPES[dtype])
+    return np.asarray(drawn)
 
 
 def _booleans(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe) -> Array:
@@ -192,7 +202,7 @@ def _picture_axes(shape: Sequence[int]) -> tuple[int, int] | None:
 
 
 def _smooth(rng: np.random.Generator, shape: tuple[int, ...]) -> Reals:
-    """Waves in [-1, 1]: two-dimensional ones for pictures, else a rising tone with a harmonic along the longest axis."""
+    """Waves in [-1, 1]: along both axes of a picture, else a rising tone with a harmonic along the longest axis."""
     if not shape or 0 in shape:
         return rng.standard_normal(shape)
     axes = _picture_axes(shape) or (int(np.argmax(shape)),)

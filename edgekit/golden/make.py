@@ -1,91 +1,203 @@
 """Make the golden cases of a model: inputs that it takes, reference outputs, and what each of them can prove."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from edgekit import files
-from edgekit.child import ChildLimits
+from edgekit import reference as references
+from edgekit.child import DEFAULT_LIMITS, ChildLimits
+from edgekit.desktop import Feed
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts import Argument, Facts
-from edgekit.golden import probe, selection, trial
+from edgekit.golden import probe, rounds, samples, selection, trial
 from edgekit.golden.grade import Judge, grade
+from edgekit.golden.images import ImageOptions
 from edgekit.golden.inputs import Recipe
 from edgekit.golden.probe import Plan
-from edgekit.golden.selection import Candidate, Slot
-from edgekit.golden.trial import Bench, Outputs, Trial
+from edgekit.golden.selection import Tried
+from edgekit.golden.trial import FEED_SECONDS, Bench
 from edgekit.model import LoadedModel
 from edgekit.progress import Progress, silent
 from edgekit.records.cases import CaseSet, FeedBack, GoldenCase, Reference, Tolerance
 from edgekit.targets.load import Target
 
-_MOST_ALTERNATIVES = 24
-_REASON_LENGTH = 160
-
-# The kind of a case that the desktop runtime refused, and its reason.
-Refusals = list[tuple[str, str]]
+_MOST_REASON = 200
+_MOST_ID = 60
+_NO_IMAGE_OPTIONS = ImageOptions()
 
 
 @dataclass(frozen=True)
 class CaseOptions:
     """What the user says about golden cases.
 
-    ``dims``: sizes of symbolic dimensions; unnamed ones are called ``input[axis]``. ``feed_back``: output name to input
-    name; the loop has ``steps`` runs. ``output_tolerance``: by output name, over the target's by dtype.
+    ``samples``: files and folders of real inputs, see ``edgekit.golden.samples``; ``image``: how pictures among them
+    become inputs. ``dims``: sizes of symbolic dimensions; unnamed ones are called ``input[axis]``. ``feed_back``:
+    output name to input name; the loop has ``steps`` runs. ``output_tolerance``: by output name, over the target's by
+    dtype. ``reference``: see ``edgekit.reference.outputs``; None for desktop onnxruntime.
     """
 
+    samples: tuple[Path, ...] = ()
+    image: ImageOptions = _NO_IMAGE_OPTIONS
     dims: Mapping[str, int] = field(default_factory=dict)
     feed_back: Mapping[str, str] = field(default_factory=dict)
     steps: int = 4
     seed: int = 0
     output_tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
-    limits: ChildLimits = ChildLimits()
+    reference: str | None = None
+    limits: ChildLimits = DEFAULT_LIMITS
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Cases so far, and in words what was tried and is not among them."""
+
+    cases: tuple[GoldenCase, ...]
+    left_out: tuple[str, ...]
 
 
 def make(
     model: LoadedModel, facts: Facts, target: Target, options: CaseOptions, *, progress: Progress = silent
 ) -> CaseSet:
-    """Make about 6 to 12 golden cases, at most 6 MB of tensors, each graded; the same ones whenever it is called.
+    """Make about 6 to 12 golden cases, about 6 MB of tensors at most, each graded; the same ones whenever it is called.
 
-    Raises UsageError for a dimension, an input or an output that the model does not have; ModelError, with the
-    runtime's reason, when not one case remains; LimitError when the runtime takes too much time or memory.
+    The user's samples come first and always stay; generated cases fill up.
+
+    Raises UsageError for a dimension, an input or an output that the model does not have, and for a sample that does
+    not fit; ModelError, with the runtime's reason, when not one case remains; LimitError when the runtime takes too
+    much time or memory.
     """
     inputs = tuple(argument for argument in facts.inputs if not argument.type.startswith("optional("))
     feed_back = _feed_back(options, inputs, facts.outputs)
     _check_names("output", options.output_tolerance, [output.name for output in facts.outputs])
+    given = samples.load(options.samples, facts.inputs, options.image)
     judge = Judge(target.tolerance, options.output_tolerance)
     with trial.bench(model, seed=options.seed, limits=options.limits, progress=progress) as bench:
-        plan = probe.explore(model, inputs, options.dims, feed_back, bench.run)
-        candidates, refusals = _rounds(bench, plan, judge, options.seed)
+        real = _sampled(bench, given, feed_back, judge)
+        # Recorded outputs exist for the recorded cases alone, so beside samples nothing is generated for them.
+        only_samples = bool(given) and references.is_recorded(options.reference)
+        found = real if only_samples else _generated(bench, model, inputs, feed_back, judge, options, real)
         version = bench.runtime_version
-    chosen, chaotic = _choose(candidates)
-    kept, weak = selection.keep(chosen)
-    left_out = (*plan.refused, *_left_out(refusals, chaotic, weak))
-    if not kept:
+    reference = Reference("desktop onnxruntime", "onnxruntime", version, "disabled")
+    if options.reference is not None and found.cases:
+        found, reference = _referred(options.reference, model, facts, found, options, progress)
+    if not found.cases:
         raise ModelError(
-            f"{model.path}: no golden case remains. {' '.join(left_out)}", hint="Give real inputs with --sample."
+            f"{model.path}: no golden case remains. {' '.join(found.left_out)}", hint="Give real inputs with --sample."
         )
     return CaseSet(
         model_sha256=files.sha256_file(model.path),
-        reference=Reference("desktop onnxruntime", "onnxruntime", version, "disabled"),
+        reference=reference,
         tolerance=dict(target.tolerance),
         output_tolerance=dict(options.output_tolerance),
-        cases=tuple(_case(number, candidate, plan) for number, candidate in enumerate(kept, start=1)),
-        left_out=left_out,
+        cases=found.cases,
+        left_out=found.left_out,
     )
 
 
-def _left_out(refusals: Refusals, chaotic: Sequence[Candidate], weak: Sequence[Candidate]) -> list[str]:
-    """Say in few words what was tried and is not in the set: one sentence for each reason."""
-    groups: dict[str, list[str]] = {}
-    for kind, error in refusals:
-        groups.setdefault(f"the desktop runtime refuses it: {error[:_REASON_LENGTH]}", []).append(kind)
-    for candidate in chaotic:
-        groups.setdefault(candidate.graded.grade.weak[-1].split(":")[0], []).append(candidate.recipe.kind)
-    for candidate in weak:
-        reason = f"others prove more ({'; '.join(candidate.graded.grade.weak)})"
-        groups.setdefault(reason, []).append(candidate.recipe.kind)
-    return [f"{', '.join(dict.fromkeys(kinds))}: {reason}" for reason, kinds in groups.items()]
+def _sampled(bench: Bench, given: Sequence[samples.Sample], feed_back: FeedBack | None, judge: Judge) -> _Found:
+    """Run and grade the user's samples. They stay even when they are weak or chaotic: the user knows why."""
+    if not given:
+        return _Found((), ())
+    trials = bench.tried([Feed(values, feed_back) for _, values in given], frozenset())
+    cases: list[GoldenCase] = []
+    left_out = []
+    for (origin, values), one in zip(given, trials, strict=True):
+        if one.outputs is None:
+            left_out.append(f"{origin}: the desktop runtime refuses it: {one.error}"[:_MOST_REASON])
+            continue
+        others = [t.outputs for t in trials if t.outputs is not None and not selection.same_feed(t.feed, one.feed)]
+        graded = grade(one.outputs, one_ulp=one.one_ulp, disturbed=one.disturbed, others=others, judge=judge)
+        name = _fresh_id(origin.removeprefix("sample "), [case.id for case in cases])
+        cases.append(GoldenCase(name, origin, values, one.outputs, graded.grade, feed_back))
+    return _Found(tuple(cases), tuple(left_out))
+
+
+def _fresh_id(name: str, taken: Iterable[str]) -> str:
+    """Make an id of a file's name: ASCII letters, digits, dots and dashes, and not yet taken."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name.split(" (")[0]).strip("-._")[:_MOST_ID] or "sample"
+    used, number, fresh = set(taken), 1, plain
+    while fresh in used:
+        number += 1
+        fresh = f"{plain}-{number}"
+    return fresh
+
+
+def _generated(
+    bench: Bench,
+    model: LoadedModel,
+    inputs: Sequence[Argument],
+    feed_back: FeedBack | None,
+    judge: Judge,
+    options: CaseOptions,
+    real: _Found,
+) -> _Found:
+    """Add generated cases to the samples. Where the model takes nothing that is generated, samples alone will do."""
+    try:
+        plan = probe.explore(model, inputs, options.dims, feed_back, bench.run)
+    except ModelError as error:
+        if not real.cases:
+            raise
+        return replace(real, left_out=(*real.left_out, f"Generated cases: {error.message}"))
+    tried = rounds.rounds(bench, plan, judge, options.seed)
+    by_slot: dict[int, list[Tried]] = {}
+    for one in tried:
+        by_slot.setdefault(id(one.slot), []).append(one)
+    best = [one for one in map(selection.best, by_slot.values()) if one is not None]
+    used = sum(selection.bytes_of((*case.inputs, *case.outputs)) for case in real.cases)
+    kept = selection.keep(selection.distinct(best), used, len(real.cases))
+    cases = list(real.cases)
+    for number, one in enumerate(kept, start=1):
+        cases.append(_case(_fresh_id(f"{number:02d}-{one.recipe.kind}", [case.id for case in cases]), one, plan))
+    return _Found(tuple(cases), (*real.left_out, *plan.refused, *_left_out(by_slot.values(), kept)))
+
+
+def _case(name: str, one: Tried, plan: Plan) -> GoldenCase:
+    setup = plan.describe(one.slot.setup)
+    origin = f"generated: {one.recipe.describe()}{f'; {setup}' if setup else ''}"
+    assert one.graded is not None  # noqa: S101  what was kept was graded
+    return GoldenCase(name, origin, one.feed.inputs, one.outputs, one.graded.grade, one.feed.feed_back)
+
+
+def _left_out(groups: Iterable[Sequence[Tried]], kept: Sequence[Tried]) -> list[str]:
+    """Say why the preferred recipes of some slots are not among the cases: a sentence for each reason."""
+    recipes: dict[str, list[Recipe]] = {}
+    for group in groups:
+        first = group[0]
+        reason = first.why_not()[:_MOST_REASON]
+        if first not in kept and reason:
+            recipes.setdefault(reason, []).append(first.recipe)
+    return [
+        f"Values of the kind {', '.join(dict.fromkeys(recipe.kind for recipe in found))} left out: {reason}"
+        for reason, found in recipes.items()
+    ]
+
+
+def _referred(
+    spec: str, model: LoadedModel, facts: Facts, found: _Found, options: CaseOptions, progress: Progress
+) -> tuple[_Found, Reference]:
+    """Put the outputs of the reference that the user named in the place of the desktop's."""
+    done = references.outputs(
+        spec,
+        model.path,
+        [Feed(case.inputs, case.feed_back) for case in found.cases],
+        case_ids=[case.id for case in found.cases],
+        declared=facts.outputs,
+        feed_seconds=FEED_SECONDS,
+        limits=options.limits,
+        progress=progress,
+    )
+    cases, left_out = [], list(found.left_out)
+    for case, result in zip(found.cases, done.results, strict=True):
+        if result.outputs is None:
+            left_out.append(f"{case.id} left out: the reference has no answer: {result.error}"[:_MOST_REASON])
+        else:
+            cases.append(replace(case, outputs=result.outputs))
+    optimization = "disabled" if done.runtime == "onnxruntime" else "none"
+    reference = Reference(spec, done.runtime, done.runtime_version, optimization)
+    return _Found(tuple(cases), tuple(left_out)), reference
 
 
 def _feed_back(options: CaseOptions, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> FeedBack | None:
@@ -119,66 +231,3 @@ def _check_names(what: str, names: Iterable[str], known: Sequence[str]) -> None:
                 f"The model has no {what} '{name}'{f'; did you mean {nearest[0]!r}?' if nearest else ''}.",
                 hint=f"Its {what}s: {', '.join(known) or 'none'}.",
             )
-
-
-def _rounds(bench: Bench, plan: Plan, judge: Judge, seed: int) -> tuple[list[Candidate], Refusals]:
-    """Try the first recipe of every slot; then, for slots without a strong case, the others, as many as are bounded."""
-    slots = selection.slots(plan, seed)
-    refusals: Refusals = []
-    candidates = _try(bench, plan, judge, [(slot, slot.recipes[0]) for slot in slots], [], refusals)
-    done = [candidate.slot for candidate in candidates if candidate.strong]
-    again = [(slot, recipe) for slot in slots if slot not in done for recipe in slot.recipes[1:]]
-    again.sort(key=lambda pair: pair[0].recipes.index(pair[1]))
-    if again:
-        candidates += _try(bench, plan, judge, again[:_MOST_ALTERNATIVES], candidates, refusals)
-    return candidates, refusals
-
-
-def _try(
-    bench: Bench,
-    plan: Plan,
-    judge: Judge,
-    pairs: Sequence[tuple[Slot, Recipe]],
-    earlier: Sequence[Candidate],
-    refusals: Refusals,
-) -> list[Candidate]:
-    """Run and grade cases. What the desktop runtime refuses is added to ``refusals`` with its reason."""
-    trials = bench.tried([plan.feed(recipe, slot.setup) for slot, recipe in pairs])
-    good: list[tuple[Slot, Recipe, Trial, Outputs]] = []
-    for (slot, recipe), one in zip(pairs, trials, strict=True):
-        if one.outputs is None:
-            refusals.append((recipe.kind, one.error or "no reason given"))
-        else:
-            good.append((slot, recipe, one, one.outputs))
-    peers = [(slot.setup, one.feed, outputs) for slot, _, one, outputs in good]
-    peers += [(candidate.slot.setup, candidate.feed, candidate.outputs) for candidate in earlier]
-    found = []
-    for slot, recipe, one, outputs in good:
-        others = [
-            other for setup, feed, other in peers if setup == slot.setup and not selection.same_feed(feed, one.feed)
-        ]
-        graded = grade(outputs, one_ulp=one.one_ulp, disturbed=one.disturbed, others=others, judge=judge)
-        found.append(Candidate(slot, recipe, one.feed, outputs, graded))
-    return found
-
-
-def _case(number: int, candidate: Candidate, plan: Plan) -> GoldenCase:
-    sizes = plan.describe(candidate.slot.setup)
-    return GoldenCase(
-        id=f"{number:02d}-{candidate.recipe.kind}",
-        origin=f"generated: {candidate.recipe.describe()}{f'; {sizes}' if sizes else ''}",
-        inputs=candidate.feed.inputs,
-        outputs=candidate.outputs,
-        grade=candidate.graded.grade,
-        feed_back=candidate.feed.feed_back,
-    )
-
-
-def _choose(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-    """Choose the best candidate of each slot; return those that are left out for being chaotic beside them."""
-    by_slot: dict[int, list[Candidate]] = {}
-    for candidate in candidates:
-        by_slot.setdefault(id(candidate.slot), []).append(candidate)
-    best = [selection.best(group) for group in by_slot.values()]
-    chaotic = [candidate for candidate in candidates if candidate.graded.chaotic]
-    return selection.distinct(candidate for candidate in best if candidate is not None), chaotic

@@ -6,7 +6,7 @@ Few child processes, each with many feeds: a process and a session cost about a 
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from edgekit import walk
 from edgekit.desktop import DesktopResult, Feed
@@ -23,6 +23,8 @@ from edgekit.records.tensors import Value
 _FIRST_BATCHES = (8, 32, 64, 128)
 _RANGES = tuple(itertools.product((127, 31, 15, 7, 3, 1), (0, 1)))
 _MOST_KNOWN_SIZES = 24
+_LIKELY_RANKS = (2, 4, 3, 1, 0)
+_DOING_SIZES = "Looking for sizes that the model takes"
 
 Run = Callable[[Sequence[Feed], str], tuple[DesktopResult, ...]]
 
@@ -44,8 +46,11 @@ class Plan:
     setups: tuple[Setup, ...]
     feed_back: FeedBack | None = None
     refused: tuple[str, ...] = ()
-    negative: bool = True
-    looped: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def exact(self) -> frozenset[str]:
+        """Inputs whose values mean what they are: see ``Domain.exact``."""
+        return frozenset(name for name, domain in self.domains.items() if domain.exact)
 
     def describe(self, setup: Setup) -> str:
         """Say a setup in words: sizes and settings."""
@@ -57,8 +62,11 @@ class Plan:
         how = replace(how, setting=setup.setting)
         return Feed(tuple(self._value(argument, how, setup) for argument in self.inputs), self.feed_back)
 
+    def is_looped(self, name: str) -> bool:
+        return self.feed_back is not None and name in self.feed_back.links
+
     def _value(self, argument: Argument, how: Recipe, setup: Setup) -> Value:
-        if argument.name in self.looped:
+        if self.is_looped(argument.name):
             how = replace(how, kind="zeros")
         shape = dims.shape_of(argument, setup.sizes)
         return inputs.fill(argument, shape, how, self.domains.get(argument.name, Domain()))
@@ -72,17 +80,26 @@ def explore(
     ``run`` runs feeds on the model and returns their results. Raises UsageError when ``frozen`` names a dimension that
     does not exist, ModelError with the runtime's reason when it takes nothing of what was tried.
     """
-    axes = dims.free_axes(arguments, frozen)
-    plan = Plan(
-        inputs=tuple(arguments),
-        domains=_first_domains(model, arguments),
-        setups=(),
-        feed_back=feed_back,
-        looped=frozenset(feed_back.links) if feed_back else frozenset(),
-    )
-    base = _first_setup(model, plan, axes, frozen, run)
-    plan = _with_ranges(model, replace(plan, setups=(base,)), run)
-    return _with_setups(plan, axes, frozen, run)
+    errors = []
+    for known in _ranks(arguments):
+        axes = dims.free_axes(known, frozen)
+        plan = Plan(tuple(known), _first_domains(model, known), (), feed_back)
+        try:
+            base = _first_setup(model, plan, axes, frozen, run)
+        except ModelError as error:
+            errors.append(error)
+            continue
+        return _with_setups(_with_ranges(model, replace(plan, setups=(base,)), run), axes, frozen, run)
+    raise errors[0]
+
+
+def _ranks(arguments: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
+    """Yield the arguments, with every likely rank where a rank is unknown."""
+    if all(argument.shape is not None for argument in arguments):
+        yield arguments
+        return
+    for rank in _LIKELY_RANKS:
+        yield [replace(a, shape=(None,) * rank) if a.shape is None else a for a in arguments]
 
 
 def _first_domains(model: LoadedModel, arguments: Sequence[Argument]) -> dict[str, Domain]:
@@ -90,11 +107,12 @@ def _first_domains(model: LoadedModel, arguments: Sequence[Argument]) -> dict[st
     settings = constants.settings(model, arguments)
     domains = {}
     for argument in arguments:
-        found = settings.get(argument.name, ())
-        if found:
-            domains[argument.name] = Domain(settings=found)
+        if argument.name in settings:
+            domains[argument.name] = Domain(settings=settings[argument.name])
         elif _is_integer(argument):
             domains[argument.name] = inputs.whole_range(str(argument.dtype)) or Domain(0, 1)
+        elif argument.dtype in FLOATS and (limit := index_limit(model, argument.name)) is not None:
+            domains[argument.name] = Domain(0, limit - 1, whole=True)
     return domains
 
 
@@ -113,7 +131,7 @@ def _first_setup(model: LoadedModel, plan: Plan, axes: Sequence[dims.Axis], froz
             break
         # Ones first: an integer that is a length, a count or an index is seldom refused as 1, often as 0.
         feeds = [plan.feed(replace(usual, kind=kind), setup) for kind, setup in batch]
-        for (_, setup), result in zip(batch, run(feeds, "Looking for sizes that the model takes"), strict=True):
+        for (_, setup), result in zip(batch, run(feeds, _DOING_SIZES), strict=True):
             if result.outputs is not None:
                 return setup
             refusals[result.error or "no reason given"] += 1
@@ -131,7 +149,7 @@ def _first_setup(model: LoadedModel, plan: Plan, axes: Sequence[dims.Axis], froz
 def _attempts(
     model: LoadedModel, plan: Plan, axes: Sequence[dims.Axis], frozen: Sizes
 ) -> Iterator[tuple[inputs.Kind, Setup]]:
-    settings = range(max((len(domain.settings) for domain in plan.domains.values()), default=1) or 1)
+    settings = range(max(1, _count_settings(plan)))
     integers = any(_is_integer(argument) for argument in plan.inputs)
     kinds: tuple[inputs.Kind, ...] = ("ones", "normal", "zeros") if integers else ("normal",)
     for kind in kinds:
@@ -150,25 +168,27 @@ def _known_sizes(model: LoadedModel) -> list[int]:
 
 
 def _with_ranges(model: LoadedModel, plan: Plan, run: Run) -> Plan:
-    """Widen the range of each integer input as far as the graph lets it, and see whether it takes negative ones."""
-    open_inputs = [a for a in plan.inputs if plan.domains.get(a.name) == Domain(0, 1) and a.name not in plan.looped]
-    tries = [(a.name, domain) for a in open_inputs for domain in _ranges(model, a)]
-    base, how = plan.setups[0], recipe("normal", 0)
-    feeds = [_feed_with(plan, {name: domain}, how, base) for name, domain in tries]
+    """Widen the range of each integer input as far as the graph lets it; then see which ones take negative values."""
+    open_inputs = [a for a in plan.inputs if plan.domains.get(a.name) == Domain(0, 1) and not plan.is_looped(a.name)]
+    tries = [(argument.name, domain) for argument in open_inputs for domain in _ranges(model, argument)]
+    # In a dict the last one wins: the widest, which is proposed first.
+    domains = {**plan.domains, **dict(reversed(_accepted(plan, "normal", tries, run)))}
+    plan = replace(plan, domains=domains)
+    signed = [a for a in open_inputs if not str(a.dtype).startswith("uint") and "mask" not in a.name.lower()]
+    tries = [(argument.name, replace(domains[argument.name], signed=True)) for argument in signed]
+    return replace(plan, domains={**domains, **dict(_accepted(plan, "negative", tries, run))})
+
+
+def _accepted(plan: Plan, kind: inputs.Kind, tries: Sequence[tuple[str, Domain]], run: Run) -> list[tuple[str, Domain]]:
+    """Return those of the domains that the runtime takes, one input at a time, while other integers stay at one."""
+    base, how, still = plan.setups[0], recipe(kind, 0), plan.feed(recipe("ones", 0), plan.setups[0])
+    feeds = []
+    for name, domain in tries:
+        varied = replace(plan, domains={**plan.domains, name: domain}).feed(how, base)
+        pairs = zip(varied.inputs, still.inputs, strict=True)
+        feeds.append(Feed(tuple(new if new.name == name else old for new, old in pairs), plan.feed_back))
     results = run(feeds, "Looking for the range of integer inputs") if feeds else ()
-    domains = dict(plan.domains)
-    for (name, domain), result in zip(tries, results, strict=True):
-        if result.outputs is not None and domains[name] == Domain(0, 1):
-            domains[name] = domain
-    return replace(plan, domains=domains)
-
-
-def _feed_with(plan: Plan, changes: Mapping[str, Domain], how: Recipe, setup: Setup) -> Feed:
-    """Make a feed in which the changed inputs vary and every other integer stays at one."""
-    varied = replace(plan, domains={**plan.domains, **changes}).feed(how, setup)
-    still = plan.feed(replace(how, kind="ones"), setup)
-    values = zip(varied.inputs, still.inputs, strict=True)
-    return Feed(tuple(a if a.name in changes or a.dtype in FLOATS else b for a, b in values), plan.feed_back)
+    return [one for one, result in zip(tries, results, strict=True) if result.outputs is not None]
 
 
 def _ranges(model: LoadedModel, argument: Argument) -> Iterable[Domain]:
@@ -176,31 +196,34 @@ def _ranges(model: LoadedModel, argument: Argument) -> Iterable[Domain]:
     if "mask" in argument.name.lower():
         return [Domain(0, 1)]
     limit = index_limit(model, argument.name)
-    known = [Domain(0, limit - 1), Domain(0, max(0, limit // 2))] if limit is not None and limit > 0 else []
+    known = [Domain(0, limit - 1), Domain(0, limit // 2)] if limit is not None else []
     return known + [Domain(low, high) for high, low in _RANGES]
 
 
 def _with_setups(plan: Plan, axes: Sequence[dims.Axis], frozen: Sizes, run: Run) -> Plan:
-    """Add other sizes and settings that the graph takes, and try negative integers."""
-    base, how = plan.setups[0], recipe("normal", 0)
-    proposed = [
-        sizes for sizes in dims.other_sizes(axes, _free(base, axes)) if dims.fits(plan.inputs, {**frozen, **sizes})
-    ]
-    most_settings = max((len(domain.settings) for domain in plan.domains.values()), default=0)
-    setups = [Setup({**frozen, **sizes}, base.setting) for sizes in proposed]
-    setups += [replace(base, setting=setting) for setting in range(most_settings) if setting != base.setting]
-    feeds = [plan.feed(how, setup) for setup in setups]
-    negative = plan.feed(replace(how, kind="negative"), base)
-    results = run([*feeds, negative], "Looking for other sizes that the model takes")
-    taken = [setup for setup, result in zip(setups, results, strict=False) if result.outputs is not None]
+    """Add other sizes and settings that the graph takes."""
+    base = plan.setups[0]
+    proposed = [{**frozen, **sizes} for sizes in dims.other_sizes(axes, _free(base, axes))]
+    proposed = [sizes for sizes in proposed if dims.fits(plan.inputs, sizes)]
+    settings = [n for n in range(_count_settings(plan)) if n != base.setting]
+    setups = [Setup(sizes, base.setting) for sizes in proposed]
+    # Each setting may want sizes of its own: silero VAD takes other lengths at 8000 Hz than at 16000.
+    setups += [Setup(sizes, setting) for setting in settings for sizes in (base.sizes, *proposed)]
+    results = run([plan.feed(recipe("normal", 0), setup) for setup in setups], _DOING_SIZES) if setups else ()
+    taken = [setup for setup, result in zip(setups, results, strict=True) if result.outputs is not None]
     sizes = dims.choose(axes, _free(base, axes), [_free(s, axes) for s in taken if s.setting == base.setting])
     chosen = [Setup({**frozen, **one}, base.setting) for one in sizes]
-    chosen += [setup for setup in taken if setup.setting != base.setting]
+    for setting in settings:
+        chosen += [setup for setup in taken if setup.setting == setting][:1]
     single = [axis.key for axis in axes if all(s.sizes[axis.key] == base.sizes[axis.key] for s in chosen)]
     refused = tuple(
-        f"{key}: the desktop runtime takes {base.sizes[key]} and refuses the other sizes tried" for key in single
+        f"Other sizes of {key} than {base.sizes[key]}: the desktop runtime refuses those tried." for key in single
     )
-    return replace(plan, setups=tuple(chosen), refused=refused, negative=results[-1].outputs is not None)
+    return replace(plan, setups=tuple(chosen), refused=refused)
+
+
+def _count_settings(plan: Plan) -> int:
+    return max((len(domain.settings) for domain in plan.domains.values()), default=0)
 
 
 def _free(setup: Setup, axes: Sequence[dims.Axis]) -> dict[str, int]:

@@ -11,10 +11,13 @@ from edgekit.golden.probe import Plan, Setup
 from edgekit.records.tensors import Value, same_bits
 
 MOST_CASES = 12
-# Cases travel in every bundle and are replayed on phones.
+# Cases travel in every bundle and are replayed on phones. A model whose inputs are large still gets three cases.
 MOST_BYTES = 6 << 20
+_FEWEST = 3
+_MOST_BYTES_OF_FEWEST = 48 << 20
 
-_NEVER_ENOUGH = 4
+# With fewer strong cases than this, weak ones stay and more seeds are tried.
+ENOUGH = 4
 
 
 @dataclass(frozen=True)
@@ -30,22 +33,33 @@ class Slot:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
-    """A case that was run and graded."""
+class Tried:
+    """What became of one recipe of a slot. ``outputs`` and ``graded`` None: the runtime refused it, with ``error``."""
 
     slot: Slot
     recipe: Recipe
     feed: Feed
-    outputs: tuple[Value, ...]
-    graded: Graded
+    outputs: tuple[Value, ...] = ()
+    graded: Graded | None = None
+    error: str | None = None
 
     @property
     def strong(self) -> bool:
-        return self.graded.grade.strong
+        return self.graded is not None and self.graded.grade.strong
+
+    @property
+    def usable(self) -> bool:
+        return self.graded is not None and not self.graded.chaotic
 
     @property
     def bytes(self) -> int:
         return bytes_of((*self.feed.inputs, *self.outputs))
+
+    def why_not(self) -> str:
+        """Say why this is not among the cases."""
+        if self.graded is None:
+            return f"the desktop runtime refuses it: {self.error}"
+        return "; ".join(reason.split(":")[0] if self.graded.chaotic else reason for reason in self.graded.grade.weak)
 
 
 def bytes_of(values: Iterable[Value]) -> int:
@@ -59,13 +73,25 @@ def slots(plan: Plan, seed: int) -> list[Slot]:
     The alternatives of a slot have seeds of their own, so that no two slots can end with the same case.
     """
     base = plan.setups[0]
-    kinds = _kinds(plan)
     wanted: list[tuple[Setup, Kind, bool]] = [(setup, "normal", True) for setup in plan.setups]
-    wanted += [(base, kind, False) for kind in kinds]
+    wanted += [(base, kind, False) for kind in _kinds(plan)]
     wanted += [(setup, "smooth", False) for setup in plan.setups[1:]]
     return [
         Slot(setup, _alternatives(kind, seed + 10 * i, _has_pictures(plan, setup)), needed)
         for i, (setup, kind, needed) in enumerate(wanted)
+    ]
+
+
+def more_slots(plan: Plan, seed: int, count: int) -> list[Slot]:
+    """List slots of many seeds and scales, in turn over all setups: labels move only where two classes nearly tie."""
+    scales = (1.0, 10.0, 0.1, 100.0)
+    return [
+        Slot(
+            plan.setups[-1 - i % len(plan.setups)],
+            (recipe("normal", seed + 1000 + i, scale=scales[i // len(plan.setups) % len(scales)]),),
+            False,
+        )
+        for i in range(count)
     ]
 
 
@@ -74,15 +100,14 @@ def _has_pictures(plan: Plan, setup: Setup) -> bool:
 
 
 def _kinds(plan: Plan) -> list[Kind]:
-    drawn = [a for a in plan.inputs if a.name not in plan.looped and not _has_settings(plan, a.name)]
     kinds: list[Kind] = ["uniform", "smooth", "zeros", "ones", "large", "tiny"]
-    if any(argument.dtype in FLOATS for argument in drawn) or plan.negative:
+    if any(argument.dtype in FLOATS or _is_signed(plan, argument.name) for argument in plan.inputs):
         kinds.insert(4, "negative")
     return kinds
 
 
-def _has_settings(plan: Plan, name: str) -> bool:
-    return name in plan.domains and bool(plan.domains[name].settings)
+def _is_signed(plan: Plan, name: str) -> bool:
+    return name in plan.domains and plan.domains[name].signed
 
 
 def _alternatives(kind: Kind, seed: int, pictures: bool) -> tuple[Recipe, ...]:
@@ -90,8 +115,8 @@ def _alternatives(kind: Kind, seed: int, pictures: bool) -> tuple[Recipe, ...]:
     strokes = (recipe("strokes", seed + 1), recipe("strokes", seed + 2, scale=2.0)) if pictures else ()
     first = recipe(kind, seed)
     if kind == "normal":
-        return (first, *strokes, recipe("smooth", seed + 3), recipe("normal", seed + 4, scale=10.0),
-                recipe("normal", seed + 5, scale=0.1))  # fmt: skip
+        scaled = (recipe("normal", seed + 4, scale=10.0), recipe("normal", seed + 5, scale=0.1))
+        return (first, *strokes, recipe("smooth", seed + 3), *scaled)
     if kind in ("large", "tiny"):
         nearer = (0.1, 0.01) if kind == "large" else (10.0, 100.0)
         return (first, *(recipe(kind, seed, scale=first.scale * factor) for factor in nearer))
@@ -102,41 +127,42 @@ def _alternatives(kind: Kind, seed: int, pictures: bool) -> tuple[Recipe, ...]:
     return (first, *strokes, recipe("uniform", seed + 4, scale=10.0))
 
 
-def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Drop candidates whose inputs are those of an earlier one, bit by bit."""
-    kept: list[Candidate] = []
-    for candidate in candidates:
-        if not any(same_feed(candidate.feed, other.feed) for other in kept):
-            kept.append(candidate)
+def distinct(tried: Iterable[Tried]) -> list[Tried]:
+    """Drop what has the inputs of an earlier one, bit by bit."""
+    kept: list[Tried] = []
+    for one in tried:
+        if not any(same_feed(one.feed, other.feed) for other in kept):
+            kept.append(one)
     return kept
 
 
 def same_feed(a: Feed, b: Feed) -> bool:
     """Whether two feeds of one model hold the same inputs, bit by bit."""
-    pairs = zip(a.inputs, b.inputs, strict=True)
-    return all(same_bits(left, right) for left, right in pairs)
+    if len(a.inputs) != len(b.inputs):
+        return False
+    return all(same_bits(left, right) for left, right in zip(a.inputs, b.inputs, strict=True))
 
 
-def best(candidates: Sequence[Candidate]) -> Candidate | None:
-    """Choose for one slot: the first strong and calm candidate, else a strong one, else one that is not chaotic."""
-    usable = [candidate for candidate in candidates if not candidate.graded.chaotic]
-    return min(usable, key=lambda candidate: (not candidate.strong, not candidate.graded.calm), default=None)
+def best(tried: Sequence[Tried]) -> Tried | None:
+    """Choose for one slot: what is strong and calm, else strong, else not chaotic; the earlier where they are equal."""
+    usable = [one for one in tried if one.usable]
+    return min(usable, key=lambda one: (not one.strong, one.graded is None or not one.graded.calm), default=None)
 
 
-def keep(chosen: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-    """Split the best candidate of each slot into those to keep and those to leave out for proving little.
+def keep(chosen: Sequence[Tried], used_bytes: int = 0, used_cases: int = 0) -> list[Tried]:
+    """Return those to keep of the best of each slot, beside what the user's samples use already.
 
     Weak ones stay where they are the only case of their sizes, or where fewer than four are strong. The order of the
     slots decides what the limits of number and bytes cut off.
     """
-    enough = sum(candidate.strong for candidate in chosen) >= _NEVER_ENOUGH
-    kept: list[Candidate] = []
-    weak: list[Candidate] = []
-    used = 0
-    for candidate in chosen:
-        if not candidate.strong and enough and not candidate.slot.needed:
-            weak.append(candidate)
-        elif len(kept) < MOST_CASES and (used + candidate.bytes <= MOST_BYTES or not kept):
-            kept.append(candidate)
-            used += candidate.bytes
-    return kept, weak
+    enough = sum(one.strong for one in chosen) >= ENOUGH
+    kept: list[Tried] = []
+    total = used_bytes
+    for one in chosen:
+        if enough and not one.strong and not one.slot.needed:
+            continue
+        most = MOST_BYTES if len(kept) >= _FEWEST else _MOST_BYTES_OF_FEWEST
+        if len(kept) + used_cases < MOST_CASES and (total + one.bytes <= most or not kept):
+            kept.append(one)
+            total += one.bytes
+    return kept
