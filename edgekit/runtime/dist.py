@@ -25,8 +25,8 @@ class RuntimeDist:
     def require(self, variants: Iterable[Variant]) -> None:
         """Raise UsageError when a file of one of ``variants`` is not there."""
         for variant in variants:
-            missing = [name for name in variant.files if name not in self.files]
-            if missing:
+            if not all(name in self.files for name in variant.files):
+                missing = [name for name in variant.files if not (self.folder / name).is_file()]
                 raise UsageError(
                     f"The runtime in {self.folder} has no whole variant '{variant.id}': it lacks {', '.join(missing)}.",
                     hint="Add the files, or name a target that does not use this variant.",
