@@ -66,6 +66,7 @@ export interface Conditions {
   };
   allow_fallback: boolean;
   manifest_sha256: string | null;
+  no_record: string | null;
   command: string[];
 }
 /**
