@@ -1,12 +1,84 @@
-"""Options that read the same in every command."""
+"""Options that read the same in every command, and the types of their values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from edgekit.errors import UsageError
+
 F = TypeVar("F", bound=Callable[..., Any])
+V = TypeVar("V")
+
+
+class Dim(click.ParamType[tuple[str, int]]):
+    """``batch=1``: a symbolic dimension and its size."""
+
+    name = "NAME=N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        name, _, size = str(value).rpartition("=")
+        if not name or not size.isdigit() or not 0 < int(size) < 2**31:
+            self.fail(f"'{value}' is not NAME=N with N of 1 or more, such as batch=1.", param, ctx)
+        return name, int(size)
+
+
+class Link(click.ParamType[tuple[str, str]]):
+    """``stateN=state``: an output, and the input that it is given back as."""
+
+    name = "OUTPUT=INPUT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        output, _, input_name = str(value).rpartition("=")
+        if not output or not input_name:
+            self.fail(f"'{value}' is not OUTPUT=INPUT, such as stateN=state.", param, ctx)
+        return output, input_name
+
+
+class OutputTolerance(click.ParamType[tuple[str, float, float]]):
+    """``scores=1e-3`` or ``scores=1e-3,1e-6``: an output, its relative tolerance and, if given, its absolute one."""
+
+    name = "OUTPUT=REL[,ABS]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float, float]:
+        name, _, numbers = str(value).rpartition("=")
+        try:
+            parts = [float(part) for part in numbers.split(",")]
+        except ValueError:
+            parts = []
+        if not name or len(parts) not in (1, 2) or not all(0 <= part < float("inf") for part in parts):
+            self.fail(f"'{value}' is not OUTPUT=RELATIVE or OUTPUT=RELATIVE,ABSOLUTE, such as scores=1e-3.", param, ctx)
+        return name, parts[0], parts[1] if len(parts) == 2 else 0.0
+
+
+class ImageSize(click.ParamType[tuple[int, int]]):
+    """``224x320``: height and width in pixels."""
+
+    name = "HxW"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        height, _, width = str(value).lower().partition("x")
+        if not (height.isdigit() and width.isdigit() and 0 < int(height) <= 16384 and 0 < int(width) <= 16384):
+            self.fail(f"'{value}' is not HEIGHTxWIDTH in pixels, such as 224x224.", param, ctx)
+        return int(height), int(width)
+
+
+class Numbers(click.ParamType[tuple[float, ...]]):
+    """``0.485,0.456,0.406``: numbers with commas between them."""
+
+    name = "N[,N...]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"'{value}' is not a list of numbers with commas, such as 0.485,0.456,0.406.", param, ctx)
+
 
 json_option: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Write JSON to stdout, and nothing else."
@@ -21,3 +93,28 @@ def targets_dir_option(function: F) -> F:
         help="Read target files from this folder instead of edgekit's own.",
     )
     return decorate(function)
+
+
+def tolerance_option(function: F) -> F:
+    """``--tolerance``: what one output may be off by."""
+    decorate = click.option(
+        "--tolerance",
+        "tolerances",
+        multiple=True,
+        type=OutputTolerance(),
+        metavar="OUTPUT=REL[,ABS]",
+        help="Let an output be off by REL times its largest magnitude, plus ABS. Default: the target's, by dtype.",
+    )
+    return decorate(function)
+
+
+def unique(pairs: Iterable[tuple[str, V]], option: str) -> dict[str, V]:
+    """Turn repeated NAME=VALUE options into a dictionary. Raises UsageError when a name is given two values."""
+    found: dict[str, V] = {}
+    for name, value in pairs:
+        if found.get(name, value) != value:
+            raise UsageError(
+                f"{option}: '{name}' is given two values, {found[name]} and {value}.", hint="Give it once."
+            )
+        found[name] = value
+    return found

@@ -61,7 +61,7 @@ def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_
         timings = [asdict(row) for row in result.timings]
         console.data_json({"verdict": verdicts.to_json(result.verdict), "timings": jsonable(timings)})
     else:
-        _print(result)
+        print_result(result)
     if result.hint:
         console.talk(f"\nhint: {result.hint}")
     return 0 if result.verdict.passed else ParityError.exit_code
@@ -89,7 +89,8 @@ def _entry(result: ParityResult, options: ParityOptions) -> Entry:
     return Entry(result.verdict, result.record, result.desktop, result.case_set, options.command)
 
 
-def _print(result: ParityResult) -> None:
+def print_result(result: ParityResult) -> None:
+    """Show the verdict: the outputs, the times, and what they come to."""
     if result.record is not None:
         _table(text.output_table(result.verdict))
         _table(text.timing_table(result.timings))

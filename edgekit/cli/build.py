@@ -1,0 +1,156 @@
+"""``edgekit build``: make a bundle that runs a model and can prove its answers."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import click
+
+from edgekit import console, pipeline
+from edgekit.cli import options
+from edgekit.console import Column
+from edgekit.golden.images import ImageOptions, Layout
+from edgekit.golden.make import CaseOptions
+from edgekit.pipeline import BuildConfig, BuildResult
+from edgekit.records.cases import Tolerance
+from edgekit.records.jsonable import jsonable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _image_options(function: F) -> F:
+    """``--image-size`` and its kin: how pictures become inputs."""
+    for decorate in reversed(
+        (
+            click.option(
+                "--image-size", type=options.ImageSize(), metavar="HxW", help="Resize pictures. Default: the model's."
+            ),
+            click.option(
+                "--image-scale", type=float, default=1 / 255, show_default="1/255", help="Multiply pixels (0 to 255)."
+            ),
+            click.option(
+                "--image-mean",
+                type=options.Numbers(),
+                default=(0.0,),
+                show_default="0",
+                help="Then subtract: one number, or one a channel.",
+            ),
+            click.option(
+                "--image-std",
+                type=options.Numbers(),
+                default=(1.0,),
+                show_default="1",
+                help="Then divide: one number, or one a channel.",
+            ),
+            click.option(
+                "--image-layout", type=click.Choice(get_args(Layout)), help="Default: read off the model's shape."
+            ),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--target", "-t", required=True, metavar="ID", help="The device target; 'edgekit targets' lists them.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="DIR",
+              help="The bundle's folder. Default: MODEL-TARGET in the current folder.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace an existing bundle. Nothing else is ever replaced.")
+@click.option("--title", help="The name that the page shows. Default: the model file's name.")
+@click.option("--sample", "-s", "samples", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+              help="A real input for the golden cases: .npz, .npy, .safetensors, .pb, .png, .jpg, or a folder of them. "
+              "Repeatable.")  # fmt: skip
+@click.option("--dim", "dims", multiple=True, type=options.Dim(), metavar="NAME=N",
+              help="Give a symbolic dimension this size in the generated cases. Repeatable.")  # fmt: skip
+@_image_options
+@click.option("--feed-back", "feed_back", multiple=True, type=options.Link(), metavar="OUTPUT=INPUT",
+              help="Give an output back as an input, in a loop of --steps runs. Repeatable.")  # fmt: skip
+@click.option("--steps", type=click.IntRange(1, 1000), default=4, show_default=True,
+              help="How many runs a --feed-back loop has.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
+              help="The seed of the generated cases.")  # fmt: skip
+@click.option("--reference", metavar="WHAT",
+              help="Where the right answers come from: another model file, recorded outputs (.npz, .safetensors), or a "
+              "Python callable module:name. Default: the model itself on desktop onnxruntime, CPU, graph optimization "
+              "off.")  # fmt: skip
+@options.tolerance_option
+@click.option("--runtime", type=click.Path(path_type=Path), metavar="DIR",
+              help="Take onnxruntime-web from this dist folder. Default: the pinned build, fetched once.")  # fmt: skip
+@options.targets_dir_option
+@options.json_option
+def command(model: Path, as_json: bool, **values: Any) -> None:
+    """Make a bundle that runs a model and can prove its answers.
+
+    \b
+    Example:
+      edgekit build model.onnx --target webgpu -o bundle
+      edgekit build model.onnx --target wasm --sample photo.jpg --image-size 224x224
+      edgekit build vad.onnx --target wasm --feed-back stateN=state --dim batch=1
+    """
+    with console.progress() as progress:
+        result = pipeline.build(_config(model, values), progress=progress)
+    if as_json:
+        console.data_json(jsonable({**asdict(result), "folder": str(result.folder)}))
+        return
+    print_cases(result)
+    print_files(result)
+    for line in result.left_out:
+        console.talk(console.visible(f"left out: {line}"))
+    for warning in result.warnings:
+        console.talk(console.visible(f"warning: {warning}"))
+    console.talk(console.visible(f"\nBuilt {result.folder}\nProve it:  edgekit parity {result.folder}"))
+    console.talk(console.visible(f"See it:    edgekit serve {result.folder}"))
+
+
+def _config(model: Path, values: dict[str, Any]) -> BuildConfig:
+    return BuildConfig(
+        model=model,
+        target=values["target"],
+        output=values["output"] or Path(f"{model.stem or 'model'}-{values['target']}"),
+        cases=CaseOptions(
+            samples=values["samples"],
+            image=ImageOptions(
+                size=values["image_size"],
+                mean=values["image_mean"],
+                std=values["image_std"],
+                scale=values["image_scale"],
+                layout=values["image_layout"],
+            ),
+            dims=options.unique(values["dims"], "--dim"),
+            feed_back=options.unique(values["feed_back"], "--feed-back"),
+            steps=values["steps"],
+            seed=values["seed"],
+            reference=values["reference"],
+            output_tolerance={name: Tolerance(relative, absolute) for name, relative, absolute in values["tolerances"]},
+        ),
+        runtime=values["runtime"],
+        title=values["title"],
+        force=values["force"],
+        targets_dir=values["targets_dir"],
+    )
+
+
+def print_cases(result: BuildResult) -> None:
+    """Show the golden cases and what each can prove."""
+    rows = [
+        [case.id, "strong" if case.grade.strong else "weak", case.origin, "; ".join(case.grade.weak)]
+        for case in result.cases
+    ]
+    console.table("Golden cases", [Column("case"), Column("proves"), Column("inputs"), Column("why weak")], rows)
+
+
+def print_files(result: BuildResult) -> None:
+    """Show every file of the bundle with its bytes: raw, gzip, brotli; and what a visitor of each variant loads."""
+    columns = [Column("file"), *(Column(name, number=True) for name in ("raw", "gzip", "brotli"))]
+    rows = [[f.path, _bytes(f.raw_bytes), _bytes(f.gzip_bytes), _bytes(f.brotli_bytes)] for f in result.files]
+    raw = sum(f.raw_bytes for f in result.files)
+    gzip = sum(f.gzip_bytes or f.raw_bytes for f in result.files)
+    brotli = sum(f.brotli_bytes or f.raw_bytes for f in result.files)
+    rows.append(["all", _bytes(raw), _bytes(gzip), _bytes(brotli)])
+    console.table(f"{result.folder} ({result.target})", columns, rows)
+
+
+def _bytes(count: int | None) -> str:
+    return "–" if count is None else f"{count:,}"

@@ -1,0 +1,136 @@
+"""The library's front door: the stages strung together. The command line calls these functions and prints."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edgekit import facts, model, parity, resources
+from edgekit.bundle import sizes, web
+from edgekit.bundle.destination import check as check_destination
+from edgekit.bundle.open import open_bundle
+from edgekit.bundle.sizes import FileSizes
+from edgekit.errors import UsageError
+from edgekit.golden import make as golden
+from edgekit.golden.make import CaseOptions
+from edgekit.parity import ParityOptions, ParityResult
+from edgekit.progress import Progress, silent
+from edgekit.records.cases import CaseSet, Grade
+from edgekit.runtime.locate import locate
+from edgekit.targets import load as targets
+
+SAMPLE_MODEL = "digits"
+_WEB = "web"
+
+
+@dataclass(frozen=True)
+class BuildConfig:
+    """What ``build`` needs to know.
+
+    ``runtime``: an onnxruntime-web dist folder instead of the pinned one. ``title``: what the page shows; default: the
+    model file's name without its ending. ``force``: replace a bundle that is there.
+    """
+
+    model: Path
+    target: str
+    output: Path
+    cases: CaseOptions = field(default_factory=CaseOptions)
+    runtime: Path | None = None
+    title: str | None = None
+    force: bool = False
+    targets_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class CaseSummary:
+    """One golden case of a build, without its tensors."""
+
+    id: str
+    origin: str
+    grade: Grade
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What ``build`` made. ``left_out``: golden cases that were tried and are not in it, and why, in words."""
+
+    folder: Path
+    target: str
+    manifest_sha256: str
+    files: tuple[FileSizes, ...]
+    cases: tuple[CaseSummary, ...]
+    left_out: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
+    """Make a bundle: check the model, fetch the runtime if need be, make golden cases, write the folder.
+
+    Raises UsageError for a target, output or option that cannot be; ModelError for a model that is broken, newer than
+    the runtime, or takes no input that was tried; MissingToolError without a runtime; LimitError over a limit.
+    """
+    target = targets.load(config.target, config.targets_dir)
+    if target.kind != _WEB:
+        raise UsageError(f"Target '{target.id}' is of kind '{target.kind}', which edgekit does not build yet.")
+    progress("Reading the model")
+    loaded = model.load(config.model)
+    # Before the minutes of work, not after them.
+    check_destination(config.output, force=config.force, sources=[loaded.path])
+    model.check_limits(loaded, ir_version=target.limits.ir_version, opset=target.limits.opset)
+    surveyed = facts.survey(loaded)
+    runtime = locate(config.runtime, progress=progress)
+    cases = golden.make(loaded, surveyed, target, config.cases, progress=progress)
+    manifest = web.build(
+        config.output,
+        model=loaded,
+        facts=surveyed,
+        target=target,
+        runtime=runtime,
+        cases=cases,
+        title=config.title or config.model.stem,
+        force=config.force,
+        progress=progress,
+    )
+    return BuildResult(
+        folder=config.output,
+        target=target.id,
+        manifest_sha256=open_bundle(config.output, verify=False).manifest_sha256,
+        files=sizes.table(manifest),
+        cases=tuple(CaseSummary(case.id, case.origin, case.grade) for case in cases.cases),
+        left_out=cases.left_out,
+        warnings=(*_case_warnings(cases), *sizes.warnings(manifest, target)),
+    )
+
+
+def _case_warnings(cases: CaseSet) -> list[str]:
+    if any(case.grade.strong for case in cases.cases):
+        return []
+    return ["Every golden case is weak: parity will prove little. Give real inputs with --sample."]
+
+
+@dataclass(frozen=True, eq=False)
+class DemoResult:
+    """The sample model on one target: the bundle, and what parity found."""
+
+    build: BuildResult
+    parity: ParityResult
+
+
+def demo(output: Path, *, parity_options: ParityOptions, progress: Progress = silent) -> tuple[DemoResult, ...]:
+    """Build the bundled sample model into ``output`` for every web target, and verify each bundle.
+
+    Bundles of an earlier demo are replaced. Raises what ``build`` and ``parity.verify`` raise.
+    """
+    sample = resources.root("examples") / SAMPLE_MODEL
+    found = []
+    for target_id in targets.ids():
+        if targets.load(target_id).kind != _WEB:
+            continue
+        config = BuildConfig(
+            model=sample / f"{SAMPLE_MODEL}.onnx",
+            target=target_id,
+            output=output / target_id,
+            cases=CaseOptions(samples=(sample / "samples.npz",)),
+            force=True,
+        )
+        built = build(config, progress=progress)
+        found.append(DemoResult(built, parity.verify(built.folder, parity_options, progress=progress)))
+    return tuple(found)
