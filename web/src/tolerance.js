@@ -2,7 +2,7 @@
  * @file The rule of tolerance, for a preview on the page. The verdict is edgekit's: edgekit/compare.py is the only judge.
  */
 
-import { isFloat, reader } from './tensor.js';
+import { reader } from './tensor.js';
 
 /**
  * @typedef {import('./records.js').Tolerance} Tolerance
@@ -13,11 +13,12 @@ import { isFloat, reader } from './tensor.js';
 
 /**
  * An element passes when |a - b| <= absolute + relative * scale, scale being the largest finite magnitude of the
- * reference. NaN must meet NaN and an infinity the same one; what is not a float must be equal.
+ * reference. NaN must meet NaN and an infinity the same one; what has no tolerance (integers, bools, strings)
+ * must be equal.
  *
  * @param {Value} reference
  * @param {Value | undefined} value
- * @param {Tolerance | undefined} tolerance of the reference's dtype; undefined: exact
+ * @param {Tolerance | undefined} tolerance of the output, or of the reference's dtype; undefined: exact
  * @returns {Preview | null} null where there is nothing to compare: the value is not a tensor
  */
 export function preview(reference, value, tolerance) {
@@ -41,7 +42,7 @@ export function preview(reference, value, tolerance) {
     const at = expected.data.findIndex((text, index) => text !== actual.data[index]);
     return at === -1 ? { match: true, reason: null, worst: 0, allowed: 0 } : fails(`element ${at} differs`);
   }
-  return compareNumbers(expected, actual, isFloat(expected.dtype) ? tolerance : undefined);
+  return compareNumbers(expected, actual, tolerance);
 }
 
 /**
