@@ -94,7 +94,7 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
     case_set = load_cases(bundle)
     manifest = bundle.manifest
 
-    def judge(record: RunRecord | None) -> Verdict:
+    def judge(record: RunRecord | None, no_record: str | None = None) -> Verdict:
         return compare.judge(
             case_set,
             record,
@@ -104,9 +104,10 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
             tolerance=options.tolerance,
             allow_fallback=options.allow_fallback,
             manifest_sha256=bundle.manifest_sha256,
+            no_record=no_record,
         )
 
-    not_run = judge(None)  # first of all, because it refuses unknown cases and outputs before a browser starts
+    judge(None)  # refuses unknown cases and outputs before a browser starts
     _check_variant(bundle, options.variant)
     runner = _runner_of(bundle, options)
     record: RunRecord | None = None
@@ -125,7 +126,7 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
             progress=progress,
         )
     except ParityError as error:
-        verdict, hint = replace(not_run, reasons=(error.message,)), error.hint
+        verdict, hint = judge(None, error.message), error.hint
     else:
         verdict = judge(record)
         progress("Timing the desktop")
