@@ -44,7 +44,8 @@ def open_bundle(folder: Path, *, verify: bool = True) -> Bundle:
     _check_manifest(folder, manifest)
     if verify:
         _check_files(folder, manifest)
-    return Bundle(folder, manifest, sha256_bytes(data))
+    # Absolute: Flask would look for a relative path beside its own code.
+    return Bundle(folder.absolute(), manifest, sha256_bytes(data))
 
 
 def load_cases(bundle: Bundle) -> CaseSet:
