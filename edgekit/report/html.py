@@ -145,7 +145,7 @@ def _headline(verdict: Verdict) -> str:
 
 def _reference(verdict: Verdict) -> str:
     r = verdict.reference
-    return f"{r.name}: {r.runtime} {r.runtime_version}, graph optimization {r.optimization}"
+    return f"{r.name} ({r.runtime} {r.runtime_version}, graph optimization {r.optimization})"
 
 
 def _facts(environment: Environment, target: str | None) -> list[Fact]:
