@@ -25,7 +25,7 @@ SUMMARIES: dict[str, str] = {
     "targets": "List the device targets, or show one.",
     "runtime": "Show or fetch the pinned onnxruntime-web.",
     "doctor": "Show what is installed: browsers, GPU adapters, node, versions.",
-    "demo": "Build, verify and measure the bundled sample model.",
+    "demo": "Build, verify and measure the bundled sample model, for every web target.",
     "completion": "Print the shell completion script.",
 }
 

@@ -45,6 +45,7 @@ def number(value: float | None) -> str:
 
 
 def decibels(value: float) -> str:
+    """Write a signal-to-noise ratio, in dB; infinite for equal outputs."""
     return f"{value:.1f}" if math.isfinite(value) else number(value)
 
 
@@ -59,12 +60,14 @@ def top1(metrics: Metrics) -> str:
 
 
 def milliseconds(value: float | None) -> str:
+    """Write a time with its unit, in seconds from ten of them on."""
     if value is None:
         return NOTHING
     return f"{value:.2f} ms" if value < 10 else f"{value:.0f} ms" if value < 10_000 else f"{value / 1000:.1f} s"
 
 
 def ratio(value: float | None) -> str:
+    """Write how many times as long one side took as the other."""
     return NOTHING if value is None else f"{value:.2f}×" if value < 10 else f"{value:.0f}×"
 
 
