@@ -93,9 +93,9 @@ def grade(
 ) -> Graded:
     """Grade one case from its reference outputs.
 
-    ``one_ulp``: the outputs when every float input and weight moves by one unit in the last place (None: not
-    measured). ``disturbed``: the outputs of the model whose weights are disturbed by 1 % (None: not measured).
-    ``others``: the outputs of cases with other values of the same shapes.
+    ``one_ulp``: the outputs when every float input and weight moves by one unit in the last place and two threads
+    share the work (None: not measured). ``disturbed``: the outputs of the model whose weights are disturbed by
+    1 % (None: not measured). ``others``: the outputs of cases with other values of the same shapes.
     """
     ulp_shift = None if one_ulp is None else shift(reference, one_ulp, judge)
     weight_shift = None if disturbed is None else shift(reference, disturbed, judge)
@@ -103,7 +103,10 @@ def grade(
     calm = ulp_shift is None or ulp_shift.in_tolerances <= _CALM
     weak = list(_degenerate(reference, judge))
     if chaotic and ulp_shift is not None:
-        weak.append(f"chaotic: one ulp in inputs and weights moves an output by {ulp_shift.relative:.2g} of its scale")
+        weak.append(
+            "chaotic: one ulp in inputs and weights, or a second thread, moves an output by "
+            f"{ulp_shift.relative:.2g} of its scale"
+        )
     if not weak and _blind(reference, others, judge):
         weak.append("blind: other inputs give the same outputs")
     if not weak and weight_shift is not None and weight_shift.in_tolerances <= 1:

@@ -15,7 +15,6 @@ from edgekit.facts import Argument, Facts
 from edgekit.golden import probe, rounds, samples, selection, trial
 from edgekit.golden.grade import Judge, grade
 from edgekit.golden.images import ImageOptions
-from edgekit.golden.inputs import Recipe
 from edgekit.golden.probe import Plan
 from edgekit.golden.selection import Tried
 from edgekit.golden.trial import FEED_SECONDS, Bench
@@ -151,7 +150,7 @@ def _generated(
     cases = list(real.cases)
     for number, one in enumerate(kept, start=1):
         cases.append(_case(_fresh_id(f"{number:02d}-{one.recipe.kind}", [case.id for case in cases]), one, plan))
-    return _Found(tuple(cases), (*real.left_out, *plan.refused, *_left_out(by_slot.values(), kept)))
+    return _Found(tuple(cases), (*real.left_out, *plan.refused, *_left_out(by_slot.values(), kept, plan)))
 
 
 def _case(name: str, one: Tried, plan: Plan) -> GoldenCase:
@@ -161,18 +160,16 @@ def _case(name: str, one: Tried, plan: Plan) -> GoldenCase:
     return GoldenCase(name, origin, one.feed.inputs, one.outputs, one.graded.grade, one.feed.feed_back)
 
 
-def _left_out(groups: Iterable[Sequence[Tried]], kept: Sequence[Tried]) -> list[str]:
+def _left_out(by_slot: Iterable[Sequence[Tried]], kept: Sequence[Tried], plan: Plan) -> list[str]:
     """Say why the preferred recipes of some slots are not among the cases: a sentence for each reason."""
-    recipes: dict[str, list[Recipe]] = {}
-    for group in groups:
+    groups: dict[str, list[str]] = {}
+    for group in by_slot:
         first = group[0]
         reason = first.why_not()[:_MOST_REASON]
         if first not in kept and reason:
-            recipes.setdefault(reason, []).append(first.recipe)
-    return [
-        f"Values of the kind {', '.join(dict.fromkeys(recipe.kind for recipe in found))} left out: {reason}"
-        for reason, found in recipes.items()
-    ]
+            setup = plan.describe(first.slot.setup) if first.slot.setup != plan.setups[0] else ""
+            groups.setdefault(reason, []).append(f"{first.recipe.kind}{f' ({setup})' if setup else ''}")
+    return [f"Left out: {', '.join(dict.fromkeys(names))}: {reason}" for reason, names in groups.items()]
 
 
 def _referred(
