@@ -118,7 +118,7 @@ def examine(browser_path: Path | None = None, *, progress: Progress = silent) ->
         runtime=runtime,
         browsers=reports,
         problems=(*_problems(tools, runtime, reports), *problems),
-        notes=_notes(reports),
+        notes=notes(reports),
     )
 
 
@@ -237,17 +237,15 @@ def _problems(
     return tuple(problems)
 
 
-def _notes(reports: tuple[BrowserReport, ...]) -> tuple[str, ...]:
-    notes = []
+def notes(reports: tuple[BrowserReport, ...]) -> tuple[str, ...]:
+    """Say what nothing mends, but whoever reads a verdict or a time should know."""
+    found = []
     for report in reports:
         adapters = [probe.adapter for probe in report.probes if probe.adapter is not None]
         if report.probes and not adapters:
-            notes.append(f"{report.path} gives no WebGPU adapter: a webgpu bundle falls back to WebAssembly there.")
+            found.append(f"{report.path} gives no WebGPU adapter: a webgpu bundle falls back to WebAssembly there.")
         elif adapters and all(adapter.software for adapter in adapters):
-            notes.append(f"{report.path} has only a software WebGPU adapter: its answers count, its times do not.")
-        notes += [
-            f"{report.path} is not cross-origin isolated although the page asks for it: one thread only."
-            for probe in report.probes
-            if not probe.cross_origin_isolated
-        ]
-    return tuple(notes)
+            found.append(f"{report.path} has only a software WebGPU adapter: its answers count, its times do not.")
+        if any(not probe.cross_origin_isolated for probe in report.probes):
+            found.append(f"{report.path} is not cross-origin isolated although the page asks for it: one thread only.")
+    return tuple(found)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx.parser
 
 from edgekit.bundle.open import CASES, TENSORS, Bundle, open_bundle
 from edgekit.files import json_bytes, sha256_bytes
@@ -17,7 +18,11 @@ from edgekit.records.manifest import FileEntry, Manifest, ModelEntry, RuntimeEnt
 from edgekit.records.run_record import CaseRun, Environment, Hashes, RunRecord, Timings
 from edgekit.records.tensors import Value
 
-MODEL = b"not looked at by a server"
+# y = x * [1, -1]; with x = [1, 2] that is the [1, -2] that the page below posts.
+MODEL = onnx.parser.parse_model("""
+<ir_version: 8, opset_import: ["" : 17]>
+tiny (float[2] x) => (float[2] y) <float[2] w = {1, -1}> { y = Mul(x, w) }
+""").SerializeToString()
 
 # A page that posts a record: real in all but the model, which it does not run. What a test puts in place of
 # OUTPUT, BEFORE and HASH bends it.
@@ -26,13 +31,15 @@ SCRIPT = """
 const query = new URLSearchParams(location.search);
 const hex = (bytes) => [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 const fetched = async (path) => (await fetch(path)).arrayBuffer();
-const model = hex(await crypto.subtle.digest('SHA-256', await fetched('model/model.onnx')));
+const sha256 = async (path) => hex(await crypto.subtle.digest('SHA-256', await fetched(path)));
+const model = await sha256('model/model.onnx');
+const manifest = await sha256('manifest.json');
 console.log(`asked: ${query}`);
 BEFORE
 const adapter = navigator.gpu ? await navigator.gpu.requestAdapter() : null;
 const record = {
   format: 1, run: query.get('run'), error: null, attempts: [],
-  hashes: { manifest: null, model: HASH, runtime: null },
+  hashes: { manifest, model: HASH, runtime: null },
   environment: {
     runner: 'page', runtime: 'none', runtime_version: '0', variant: 'wasm', execution_provider_asked: 'wasm',
     execution_provider: 'wasm', threads: 1, cross_origin_isolated: crossOriginIsolated, device: null,
