@@ -56,6 +56,8 @@ def measure(values: Array, reference: Array, *, absolute: float = 0.0) -> Metric
 
 def _differences(values: Array, reference: Array) -> Floats:
     """Return ``|values - reference|``, flat. Where one side is not finite the result means nothing."""
+    # Flat before the arithmetic: a 0-d array turns into a scalar, which warns where an array wraps around.
+    values, reference = values.ravel(), reference.ravel()
     if reference.dtype.kind in "iu":
         # The larger minus the smaller fits in uint64 and, modulo 2**64, is right whatever the signs were.
         high, low = np.maximum(values, reference).astype(np.uint64), np.minimum(values, reference).astype(np.uint64)

@@ -28,7 +28,10 @@ import { reader, stringTensor, tensorFromBytes, tensorOf } from '../src/tensor.j
  */
 const argument = (dtype, shape, name = 'x') => ({ name, dtype, shape, readable: true });
 
-/** @param {Tensor} tensor */
+/**
+ * @param {Tensor} tensor
+ * @returns {(string | number | bigint)[]}
+ */
 const elements = (tensor) =>
   tensor.dtype === 'string'
     ? [...tensor.data]
