@@ -89,12 +89,16 @@ def _read(target_id: str, folder: Path) -> dict[str, Any]:
 
 
 def _resolve(target_id: str, folder: Path) -> dict[str, Any]:
-    """Merge a target over the one that it extends (one level: a base that extends another is an error)."""
+    """Merge a target over the one that it extends (one level: a base that extends another is an error).
+
+    A base that is not in ``folder`` is one of edgekit's own.
+    """
     document = _read(target_id, folder)
     base_id = document.pop("extends", None)
     if base_id is None:
         return document
-    base = _read(str(base_id), folder)
+    own = resources.root("device_targets")
+    base = _read(str(base_id), folder if base_id in ids(folder) or base_id not in ids(own) else own)
     if "extends" in base:
         raise UsageError(f"{target_id}.toml extends {base_id}.toml, which extends another: only one level is allowed.")
     return _merge(base, document)

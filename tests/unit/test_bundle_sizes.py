@@ -48,9 +48,6 @@ def test_the_real_chain_has_one_file_that_is_too_large_and_the_remedy_is_said(
 
 def test_the_remedy_works(tmp_path: Path) -> None:
     (tmp_path / "targets").mkdir()
-    (tmp_path / "targets/webgpu.toml").write_bytes(
-        (Path(__file__).parents[2] / "device_targets/webgpu.toml").read_bytes()
-    )
     (tmp_path / "targets/mine.toml").write_text('extends = "webgpu"\n[runtime]\nvariants = ["jspi", "wasm"]\n')
     target = targets.load("mine", tmp_path / "targets")
     made = web_bundle.build(write(LINEAR, tmp_path), tmp_path / "out", target)

@@ -1,5 +1,6 @@
 """Target files: one TOML each, checked wholly when read."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,14 @@ def test_a_target_changes_what_it_extends(tmp_path: Path) -> None:
 def test_only_one_level_is_extended(tmp_path: Path) -> None:
     write(tmp_path, base=GOOD, middle='extends = "base"', a='extends = "middle"')
     assert "only one level" in problem(tmp_path).message
+
+
+def test_a_users_target_may_extend_one_of_edgekits_own_and_its_own_folder_comes_first(tmp_path: Path) -> None:
+    own = targets.ids()[0]
+    write(tmp_path, a=f'extends = "{own}"\ntitle = "Mine"')
+    assert targets.load("a", tmp_path) == replace(targets.load(own), id="a", title="Mine")
+    write(tmp_path, **{own: GOOD})
+    assert targets.load("a", tmp_path).runtime == targets.load(own, tmp_path).runtime
 
 
 def test_extending_nothing_is_said(tmp_path: Path) -> None:
