@@ -40,7 +40,7 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.installed web/package-lock.json web/runtime.json
-	$(call heading,The pinned onnxruntime-web)
+	$(call heading,The pinned onnxruntime-web (fetched once; its compression takes a minute or two))
 	@$(BIN)/edgekit runtime fetch
 	@touch $@
 
