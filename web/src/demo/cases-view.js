@@ -64,7 +64,7 @@ function ratio({ worst, allowed }) {
  * @returns {string}
  */
 function short(value) {
-  return numberText(Number(value.toPrecision(2)));
+  return value > 0 && value < 1e-3 ? value.toExponential(1) : numberText(Number(value.toPrecision(2)));
 }
 
 /**
