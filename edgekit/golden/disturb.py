@@ -1,5 +1,6 @@
 """A copy of a model with other weights: wrong by 1 %, which a case must see, or by rounding, which it must not."""
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from edgekit.records.tensors import Array
 Change = Literal["percent", "ulp"]
 
 _RELATIVE = 0.01
+_INFINITE = 1e30
 
 _FLOAT_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
 _INT8_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("INT8", "UINT8")}
@@ -40,8 +42,10 @@ def write_disturbed(
 
     Weights are the initializers, Constant nodes and ai.onnx.ml attributes of the main graph, its subgraphs and local
     functions; the scales of quantized models are among them. Where a model has none, "percent" moves its int8 weights
-    by one step. ``matrices_only`` leaves tensors of less than two dimensions alone. External data is copied into one
-    file beside the copy, tensor by tensor. Returns None when there is nothing to disturb.
+    by one step. What stands for infinity (1e30 and more) stays. ``matrices_only`` leaves tensors of less than two
+    dimensions alone. External data is copied into one file beside the copy, tensor by tensor.
+
+    Returns None when no tensor has more than one element: the -3.4e38 of an attention mask is no weight.
     """
     proto = onnx.ModelProto()
     proto.CopyFrom(model.proto)
@@ -52,7 +56,7 @@ def write_disturbed(
     small = [] if change == "ulp" else [t for t in tensors if t.data_type in _INT8_TYPES and len(t.dims) >= 1]
     chosen = floats or small
     changed = _disturb_attributes(proto, change, rng)
-    if not chosen and not changed:
+    if not changed and not any(math.prod(t.dims) > 1 for t in tensors if t.data_type in _FLOAT_TYPES | _INT8_TYPES):
         return None
     folder.mkdir(parents=True, exist_ok=True)
     location = _fresh_name({file.location for file in model.external_files})
@@ -118,7 +122,8 @@ def _disturbed(array: Array, change: Change, rng: np.random.Generator) -> Array:
     wide = np.asarray(array, dtype=np.float64 if array.dtype.itemsize == 8 else np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         moved = np.multiply(wide, factors).astype(array.dtype)
-    return np.asarray(np.where(np.isfinite(moved), moved, array), dtype=array.dtype)
+    kept = ~np.isfinite(moved) | (np.abs(wide) >= _INFINITE)
+    return np.asarray(np.where(kept, array, moved), dtype=array.dtype)
 
 
 def _fresh_name(taken: set[str]) -> str:

@@ -18,7 +18,7 @@ from edgekit.errors import ModelError
 from edgekit.facts import Argument
 from edgekit.records.tensors import NUMPY_DTYPES, Array, Value
 
-Kind = Literal["normal", "uniform", "zeros", "ones", "negative", "large", "tiny", "smooth", "strokes", "ramp"]
+Kind = Literal["normal", "uniform", "zeros", "ones", "negative", "large", "tiny", "smooth", "strokes"]
 Reals = npt.NDArray[np.float64]
 
 FLOATS = ("float16", "float32", "float64", "bfloat16")
@@ -147,7 +147,6 @@ def _reals(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe) -> Rea
         "ones": lambda: np.ones(shape),
         "negative": lambda: -np.abs(rng.standard_normal(shape)),
         "smooth": lambda: _smooth(rng, shape),
-        "ramp": lambda: _smooth(rng, shape),
         "strokes": lambda: _strokes(rng, shape),
     }
     return np.asarray(makers.get(how.kind, lambda: rng.standard_normal(shape))() * how.scale, dtype=np.float64)
@@ -161,7 +160,7 @@ def _integers(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe, dom
         drawn = np.rint(low + unit * (high - low))
     elif how.kind in ("zeros", "ones"):
         drawn = np.full(shape, min(max(int(how.kind == "ones"), low), high))
-    elif how.kind in ("ramp", "smooth"):
+    elif how.kind == "smooth":
         drawn = low + np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape) % (high - low + 1)
     else:
         quarter = (high - low) // 4

@@ -24,6 +24,7 @@ _FIRST_BATCHES = (8, 32, 64, 128)
 _RANGES = tuple(itertools.product((127, 31, 15, 7, 3, 1), (0, 1)))
 _MOST_KNOWN_SIZES = 24
 _LIKELY_RANKS = (2, 4, 3, 1, 0)
+_WIDE = 64
 _DOING_SIZES = "Looking for sizes that the model takes"
 
 Run = Callable[[Sequence[Feed], str], tuple[DesktopResult, ...]]
@@ -39,13 +40,17 @@ class Setup:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the graph takes. ``setups``: the base first; at least one. ``refused``: what it does not take, in words."""
+    """What the graph takes. ``setups``: the base first; at least one. ``refused``: what it does not take, in words.
+
+    ``wide``: the base with a batch of 64, where there is a batch; nobody knows whether the graph takes it.
+    """
 
     inputs: tuple[Argument, ...]
     domains: Mapping[str, Domain]
     setups: tuple[Setup, ...]
     feed_back: FeedBack | None = None
     refused: tuple[str, ...] = ()
+    wide: Setup | None = None
 
     @property
     def exact(self) -> frozenset[str]:
@@ -111,9 +116,15 @@ def _first_domains(model: LoadedModel, arguments: Sequence[Argument]) -> dict[st
             domains[argument.name] = Domain(settings=settings[argument.name])
         elif _is_integer(argument):
             domains[argument.name] = inputs.whole_range(str(argument.dtype)) or Domain(0, 1)
+        elif argument.dtype in FLOATS and _is_mask(argument):
+            domains[argument.name] = Domain(0, 1, whole=True)
         elif argument.dtype in FLOATS and (limit := index_limit(model, argument.name)) is not None:
             domains[argument.name] = Domain(0, limit - 1, whole=True)
     return domains
+
+
+def _is_mask(argument: Argument) -> bool:
+    return "mask" in argument.name.lower()
 
 
 def _is_integer(argument: Argument) -> bool:
@@ -174,7 +185,7 @@ def _with_ranges(model: LoadedModel, plan: Plan, run: Run) -> Plan:
     # In a dict the last one wins: the widest, which is proposed first.
     domains = {**plan.domains, **dict(reversed(_accepted(plan, "normal", tries, run)))}
     plan = replace(plan, domains=domains)
-    signed = [a for a in open_inputs if not str(a.dtype).startswith("uint") and "mask" not in a.name.lower()]
+    signed = [a for a in open_inputs if not str(a.dtype).startswith("uint") and not _is_mask(a)]
     tries = [(argument.name, replace(domains[argument.name], signed=True)) for argument in signed]
     return replace(plan, domains={**domains, **dict(_accepted(plan, "negative", tries, run))})
 
@@ -193,7 +204,7 @@ def _accepted(plan: Plan, kind: inputs.Kind, tries: Sequence[tuple[str, Domain]]
 
 def _ranges(model: LoadedModel, argument: Argument) -> Iterable[Domain]:
     """Propose ranges, the widest first: below the table that it indexes; a mask; else from 127 downwards."""
-    if "mask" in argument.name.lower():
+    if _is_mask(argument):
         return [Domain(0, 1)]
     limit = index_limit(model, argument.name)
     known = [Domain(0, limit - 1), Domain(0, limit // 2)] if limit is not None else []
@@ -219,7 +230,9 @@ def _with_setups(plan: Plan, axes: Sequence[dims.Axis], frozen: Sizes, run: Run)
     refused = tuple(
         f"Other sizes of {key} than {base.sizes[key]}: the desktop runtime refuses those tried." for key in single
     )
-    return replace(plan, setups=tuple(chosen), refused=refused)
+    batch = {axis.key: _WIDE for axis in axes if axis.role == "batch"}
+    wide = Setup({**base.sizes, **batch}, base.setting) if batch else None
+    return replace(plan, setups=tuple(chosen), refused=refused, wide=wide)
 
 
 def _count_settings(plan: Plan) -> int:

@@ -85,14 +85,12 @@ def slots(plan: Plan, seed: int) -> list[Slot]:
 def more_slots(plan: Plan, seed: int, count: int) -> list[Slot]:
     """List slots of many seeds and scales, in turn over all setups: labels move only where two classes nearly tie."""
     scales = (1.0, 10.0, 0.1, 100.0)
-    return [
-        Slot(
-            plan.setups[-1 - i % len(plan.setups)],
-            (recipe("normal", seed + 1000 + i, scale=scales[i // len(plan.setups) % len(scales)]),),
-            False,
-        )
-        for i in range(count)
-    ]
+    setups = [*([plan.wide] if plan.wide else []), *reversed(plan.setups)]
+    found = []
+    for i in range(count):
+        turn, place = divmod(i, len(setups))
+        found.append(Slot(setups[place], (recipe("normal", seed + 1000 + i, scale=scales[turn % 4]),), False))
+    return found
 
 
 def _has_pictures(plan: Plan, setup: Setup) -> bool:

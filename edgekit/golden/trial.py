@@ -49,6 +49,7 @@ class Bench:
         self._limits = limits
         self._progress = progress
         self._copies: dict[Change, list[Path]] = {}
+        self.model_bytes = model.path.stat().st_size + sum(file.bytes for file in model.external_files)
         self.runtime_version = ""
 
     def run(self, feeds: Sequence[Feed], doing: str) -> tuple[DesktopResult, ...]:
