@@ -35,6 +35,7 @@ def data_json(value: Any) -> None:
 
 def talk(text: str) -> None:
     """Say something to the person at the terminal, on stderr. Control characters are shown as their escapes."""
+    sys.stdout.flush()  # where both go to one pipe or file, what was said first stands first
     sys.stderr.write(visible(text) + "\n")
 
 

@@ -1,6 +1,8 @@
 """Data to stdout, talk to stderr, and no name from a model drives the terminal."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -20,6 +22,12 @@ def test_data_go_to_stdout_with_one_line_end(capsys: pytest.CaptureFixture[str])
 def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     console.talk("working")
     assert capsys.readouterr() == ("", "working\n")
+
+
+def test_in_one_pipe_data_and_talk_keep_their_order() -> None:
+    code = "from edgekit import console; console.data('1'); console.talk('2'); console.data('3'); console.talk('4')"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True)
+    assert done.stdout.split() == [b"1", b"2", b"3", b"4"]
 
 
 def test_an_error_says_what_was_wrong_and_then_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
