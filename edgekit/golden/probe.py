@@ -191,15 +191,20 @@ def _with_ranges(model: LoadedModel, plan: Plan, run: Run) -> Plan:
 
 
 def _accepted(plan: Plan, kind: inputs.Kind, tries: Sequence[tuple[str, Domain]], run: Run) -> list[tuple[str, Domain]]:
-    """Return those of the domains that the runtime takes, one input at a time, while other integers stay at one."""
+    """Return those of the domains that the runtime takes, one input at a time, while other integers stay at one.
+
+    Both ends must be taken as well as what lies between: a scalar shows only one value of its range at a time.
+    """
     base, how, still = plan.setups[0], recipe(kind, 0), plan.feed(recipe("ones", 0), plan.setups[0])
     feeds = []
     for name, domain in tries:
-        varied = replace(plan, domains={**plan.domains, name: domain}).feed(how, base)
-        pairs = zip(varied.inputs, still.inputs, strict=True)
-        feeds.append(Feed(tuple(new if new.name == name else old for new, old in pairs), plan.feed_back))
-    results = run(feeds, "Looking for the range of integer inputs") if feeds else ()
-    return [one for one, result in zip(tries, results, strict=True) if result.outputs is not None]
+        for part in (domain, replace(domain, low=domain.high), replace(domain, high=domain.low)):
+            varied = replace(plan, domains={**plan.domains, name: part}).feed(how, base)
+            pairs = zip(varied.inputs, still.inputs, strict=True)
+            feeds.append(Feed(tuple(new if new.name == name else old for new, old in pairs), plan.feed_back))
+    results = iter(run(feeds, "Looking for the range of integer inputs") if feeds else ())
+    parts = zip(results, results, results, strict=True)
+    return [one for one, three in zip(tries, parts, strict=True) if all(part.outputs is not None for part in three)]
 
 
 def _ranges(model: LoadedModel, argument: Argument) -> Iterable[Domain]:
