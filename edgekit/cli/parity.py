@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from edgekit import console, parity
-from edgekit.cli.options import json_option, targets_dir_option, tolerance_option
+from edgekit.cli.options import json_option, targets_dir_option, tolerance_option, unique
 from edgekit.errors import ParityError
 from edgekit.files import write_atomic
 from edgekit.parity import ParityOptions, ParityResult
@@ -77,7 +77,9 @@ def _options(values: dict[str, Any]) -> ParityOptions:
         threads=values["threads"],
         repeats=values["repeats"],
         timeout_seconds=values["timeout"],
-        tolerance={name: Tolerance(relative, absolute) for name, relative, absolute in values["tolerances"]},
+        tolerance=unique(
+            ((name, Tolerance(relative, absolute)) for name, relative, absolute in values["tolerances"]), "--tolerance"
+        ),
         allow_fallback=values["allow_fallback"],
         targets_dir=values["targets_dir"],
         output=values["output"],

@@ -5,6 +5,7 @@ import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -52,22 +53,21 @@ def command(bundle: Path, port: int, host: str, records: Path | None, no_isolati
     inbox = Inbox(records or place.with_name(f"{place.name}.records"), listener=arrivals.put)
     local = is_loopback(host)
     app = create_app(opened, inbox, isolation=not no_isolation, loopback_only=local)
-    with serving(app, host, port) as url:
+    with suppress(KeyboardInterrupt), serving(app, host, port) as url:
         urls = _urls(url, host)
+        if not local:
+            console.talk(_NOT_SECURE.format(port=url.rsplit(":", 1)[1].rstrip("/")))
         if as_json:
             console.data_json({"urls": urls, "records": str(inbox.folder)})
         else:
-            console.data(console.visible_line(f"Serving {opened.manifest.title} at {' and '.join(urls)}"))
             console.talk(f"Records go to {inbox.folder}. Ctrl-C ends the server.")
+            console.data(console.visible_line(f"Serving {opened.manifest.title} at {' and '.join(urls)}"))
         sys.stdout.flush()  # whoever started this in a pipe waits for the address
-        if not local:
-            console.talk(_NOT_SECURE.format(port=url.rsplit(":", 1)[1].rstrip("/")))
-        with suppress(KeyboardInterrupt):
-            _report_arrivals(arrivals)
+        _report_arrivals(arrivals)
     console.talk("Stopped.")
 
 
-def _report_arrivals(arrivals: queue.SimpleQueue[Arrival]) -> None:
+def _report_arrivals(arrivals: queue.SimpleQueue[Arrival]) -> NoReturn:
     while True:
         with suppress(queue.Empty):
             console.talk(_line(arrivals.get(timeout=1.0)))  # a wait without end cannot be interrupted on Windows

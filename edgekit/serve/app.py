@@ -132,6 +132,8 @@ def _send(asset: Asset) -> Response:
     if encoding is not None:
         response.headers["Content-Encoding"] = encoding
         response.make_conditional(request)  # in place
+    for surplus in ("Content-Disposition", "Last-Modified", "Date"):  # the tag says more; the server adds the date
+        response.headers.pop(surplus, None)
     if asset.encoded:
         response.headers["Vary"] = "Accept-Encoding"
     kept = asset.is_version(request.args.get("v"))

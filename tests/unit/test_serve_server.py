@@ -42,6 +42,8 @@ def test_a_bundle_is_served_over_a_real_socket(url: str) -> None:
     with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310
         assert answer.read() == tiny_bundle.PAGE
         assert answer.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+        assert len(answer.headers.get_all("Date") or []) == 1
+        assert "Content-Disposition" not in answer.headers
 
 
 def test_the_server_is_gone_after_the_block(bundle: Bundle, tmp_path: Path) -> None:
