@@ -10,6 +10,9 @@ from typing import Any
 from edgekit.errors import EdgekitError
 from edgekit.progress import Progress, silent
 
+# A file or a pipe has no width; a table there is as wide as its longest cells.
+_NO_WIDTH = 100_000
+
 
 @dataclass(frozen=True)
 class Column:
@@ -59,14 +62,15 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) 
     def cell(value: str) -> Text:
         return Text(visible_line(value))
 
-    view = Table(title=Text(visible_line(title)), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         view.add_column(Text(column.title), justify="right" if column.number else "left", overflow="fold")
     for row in rows:
         view.add_row(*(cell(value) for value in row))
     console = Console(file=sys.stdout, highlight=False)
     if not sys.stdout.isatty():
-        console.width = 200  # a file or a pipe has no width: do not fold what a person may grep
+        console.width = _NO_WIDTH  # do not fold what a person may grep
+    console.print(Text(visible_line(title), style="bold"), soft_wrap=True)
     console.print(view)
 
 

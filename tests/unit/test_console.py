@@ -73,9 +73,12 @@ def test_a_table_shows_plain_text_in_rows_of_one_line(capsys: pytest.CaptureFixt
 
 
 def test_a_table_in_a_pipe_does_not_fold_a_path(capsys: pytest.CaptureFixture[str]) -> None:
-    path = "/".join(["folder"] * 20)
-    console.table("t", [console.Column("path")], [[path]])
-    assert path in capsys.readouterr().out
+    path = "/".join(["folder"] * 100)
+    console.table(f"In {path}", [console.Column("a"), console.Column("path")], [["1", path], ["2", "short"]])
+    title, *rows = capsys.readouterr().out.splitlines()
+    assert title == f"In {path}"
+    assert sum(path in row for row in rows) == 1
+    assert max(len(row) for row in rows) < len(path) + 20
 
 
 def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
