@@ -35,12 +35,14 @@ _LINE_CHARACTERS = 500
 _FOREIGN_REQUESTS = 10
 _CLOSE_SECONDS = 10.0
 _LAUNCH_SECONDS = 60.0
+_CRASH_SECONDS = 1.0
 # What a page may load that never leaves the machine.
 _LOCAL_SCHEMES = ("data", "blob", "about")
 # How Playwright shows what the browser wrote to stderr, and which of it says why it did not start.
 _BROWSER_LINE = re.compile(r"\[pid=\d+\]\[err\] (.+)")
 _TELLING = re.compile(r"FATAL|error while loading|cannot open|[Ss]andbox|not found|Permission denied|display")
 _START_LINES = 5
+_CRASHED = "The browser's tab crashed (often: out of memory)."
 # When the browser dies, its tab is reported as closed first.
 _ENDED = "The browser, or its tab, ended before the page answered."
 _STOPPED_BY_POLICY = re.compile(r"'((?:https?|wss?)://[^']+)' violates the following Content Security Policy")
@@ -153,13 +155,12 @@ class _Watch:
         elif arrival.record is not None and arrival.record.run == run:
             self.finish(arrival.record)
 
-    def listen_to(self, page: Page, browser: Chromium) -> None:
+    def listen_to(self, page: Page) -> None:
         page.on("console", self.on_console)
         page.on("pageerror", lambda error: self.note("uncaught", str(error)))
-        page.on("crash", lambda _: self.finish("The browser's tab crashed (often: out of memory)."))
+        page.on("crash", lambda _: self.finish(_CRASHED))
         page.on("close", lambda _: self.finish(_ENDED))
         page.context.on("request", self.on_request)
-        browser.on("disconnected", lambda _: self.finish(_ENDED))
 
 
 async def _run(
@@ -195,17 +196,30 @@ async def _run(
 
 
 async def _open_and_wait(browser: Chromium, url: str, watch: _Watch, seconds: float) -> RunRecord | str:
-    page = await browser.new_page()
-    watch.listen_to(page, browser)
+    browser.on("disconnected", lambda _: watch.finish(_ENDED))
+    # Beside the wait, not before it: a browser that dies while a page opens may leave that call without an answer.
+    opening = asyncio.ensure_future(_open(browser, url, watch))
     try:
         async with asyncio.timeout(seconds):
-            await page.goto(url, wait_until="commit", timeout=0)
             return await watch.end
     except TimeoutError:
         return f"The page did not answer within {seconds:g} s."
+    finally:
+        opening.cancel()
+        with suppress(asyncio.CancelledError, PlaywrightError):
+            await opening
+
+
+async def _open(browser: Chromium, url: str, watch: _Watch) -> None:
+    try:
+        page = await browser.new_page()
+        watch.listen_to(page)
+        await page.goto(url, wait_until="commit", timeout=0)
     except PlaywrightError as error:
-        # A crash makes the call in progress fail too, and says more.
-        return watch.end.result() if watch.end.done() else f"The page could not be opened: {first_line(error)}"
+        # A crash makes the call in progress fail too, in many words; its own event says it better.
+        await asyncio.wait([watch.end], timeout=_CRASH_SECONDS)
+        said = first_line(error)
+        watch.finish(_CRASHED if "crashed" in said else f"The page could not be opened: {said}")
 
 
 def own_path(playwright: Playwright) -> Path:

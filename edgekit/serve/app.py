@@ -151,10 +151,13 @@ def _names_this_machine(host: str) -> bool:
 
 def _require_same_origin(asked: Request) -> None:
     """Refuse a post that a page of another site made the browser send. A client that is no browser names no origin."""
-    origin = asked.headers.get("Origin")
-    # The scheme is left out: behind a tunnel with TLS the page is https and this server is not.
-    same = origin is None or urlsplit(origin).netloc.lower() == asked.environ.get("HTTP_HOST", "").lower()
-    if not same or asked.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+    origin, site = asked.headers.get("Origin"), asked.headers.get("Sec-Fetch-Site")
+    if site is not None:  # the browser's own word, which no page can write and no proxy in between changes
+        same = site in ("same-origin", "none")
+    else:
+        # The scheme is left out: behind a tunnel with TLS the page is https and this server is not.
+        same = origin is None or urlsplit(origin).netloc.lower() == asked.environ.get("HTTP_HOST", "").lower()
+    if not same:
         abort(403, "Records are taken only from the page that this server serves.")
 
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -135,18 +136,30 @@ def test_a_record_of_another_run_is_not_taken_for_the_one_that_is_awaited(tmp_pa
     ("kind", "says"), [("--type=renderer", "tab crashed"), ("browser", "browser, or its tab, ended")]
 )
 def test_a_crash_is_told_from_silence(tmp_path: Path, kind: str, says: str) -> None:
+    started, over = threading.Event(), threading.Event()
+
     def kill() -> None:
-        time.sleep(1.5)
-        for number, line in processes().items():
-            mine = "--type=" not in line and "--remote-debugging" in line if kind == "browser" else kind in line
-            if mine:
-                os.kill(number, signal.SIGKILL)
+        started.wait(60)
+        while not over.wait(0.5):
+            for number, line in processes().items():
+                main = "--type=" not in line and "--remote-debugging" in line
+                if main if kind == "browser" else kind in line:
+                    with suppress(ProcessLookupError):
+                        os.kill(number, signal.SIGKILL)
+
+    def hear(message: str, done: float | None = None) -> None:
+        if "replays" in message:
+            started.set()
 
     killer = threading.Thread(target=kill)
     killer.start()
-    with pytest.raises(ParityError, match=says):
-        chromium.run(bundle_of(tmp_path, SILENT.encode()), timeout_seconds=30)
-    killer.join()
+    try:
+        with pytest.raises(ParityError, match=says):
+            chromium.run(bundle_of(tmp_path, SILENT.encode()), timeout_seconds=30, progress=hear)
+    finally:
+        started.set()
+        over.set()
+        killer.join()
     assert browsers_running() == []
 
 

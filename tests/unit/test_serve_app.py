@@ -236,7 +236,15 @@ def test_a_page_of_another_origin_cannot_post(client: FlaskClient, bundle: Bundl
     assert status == 403 and "page that this server serves" in answer["error"]
 
 
-@pytest.mark.parametrize("headers", [{"Origin": "https://localhost"}, {"Sec-Fetch-Site": "same-origin"}, {}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://localhost"},
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Origin": "https://behind-a-proxy.example", "Sec-Fetch-Site": "same-origin"},
+        {},
+    ],
+)
 def test_the_own_page_also_behind_https_and_tools_that_are_no_browsers_can_post(
     client: FlaskClient, bundle: Bundle, headers: dict[str, str]
 ) -> None:
