@@ -3,14 +3,16 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgekit import facts, model, parity, resources
+from edgekit import parity, resources
 from edgekit.bundle import sizes, web
 from edgekit.bundle.destination import check as check_destination
 from edgekit.bundle.open import open_bundle
 from edgekit.bundle.sizes import FileSizes
 from edgekit.errors import UsageError
+from edgekit.facts import survey as facts
 from edgekit.golden import make as golden
 from edgekit.golden.make import CaseOptions
+from edgekit.model import io as model
 from edgekit.parity import ParityOptions, ParityResult
 from edgekit.progress import Progress, silent
 from edgekit.records.cases import CaseSet, Grade

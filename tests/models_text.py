@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 import onnx.parser
 
-from edgekit.model import LoadedModel, load
+from edgekit.model.io import LoadedModel, load
 
 # y = relu(x @ w): one initializer, a symbolic batch.
 LINEAR = """

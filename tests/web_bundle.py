@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from edgekit import facts, model
 from edgekit.bundle import web
+from edgekit.facts import survey as facts
 from edgekit.files import sha256_file
+from edgekit.model import io as model
 from edgekit.records.cases import CaseSet, GoldenCase, Reference, Tolerance
 from edgekit.records.manifest import Manifest
 from edgekit.records.tensors import value_of

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from edgekit.bundle.open import CASES, TENSORS
-from edgekit.facts import Argument, Facts
+from edgekit.facts.survey import Argument, Facts
 from edgekit.records import manifest as manifests
 from edgekit.records.manifest import FileEntry
 from edgekit.records.tensors import NUMPY_DTYPES

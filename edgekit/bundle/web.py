@@ -10,10 +10,10 @@ from edgekit.bundle import compress, page
 from edgekit.bundle.destination import check as check_destination
 from edgekit.bundle.open import CASES, TENSORS, is_safe_path
 from edgekit.errors import ModelError, UsageError
-from edgekit.external_data import ExternalFile
-from edgekit.facts import Facts
+from edgekit.facts.survey import Facts
 from edgekit.files import json_bytes, replace_folder, sha256_bytes
-from edgekit.model import LoadedModel
+from edgekit.model.external_data import ExternalFile
+from edgekit.model.io import LoadedModel
 from edgekit.progress import Progress, silent
 from edgekit.records import cases as case_files
 from edgekit.records import manifest as manifests

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 
-from edgekit import console, facts, model
+from edgekit import console
 from edgekit.cli.options import json_option
 from edgekit.console import Column
-from edgekit.facts import Argument, Facts
+from edgekit.facts import survey as facts
+from edgekit.facts.survey import Argument, Facts
+from edgekit.model import io as model
+from edgekit.model.walk import DEFAULT_DOMAIN
 from edgekit.records.jsonable import jsonable
-from edgekit.walk import DEFAULT_DOMAIN
 
 _LONGEST = 160
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import onnx
 
-from edgekit.facts import Argument
-from edgekit.model import LoadedModel, to_array
+from edgekit.facts.survey import Argument
+from edgekit.model.io import LoadedModel, to_array
 from edgekit.records.tensors import Array
 
 _SAMPLING_RATES = {"sr", "sample_rate", "samplerate", "sampling_rate", "rate"}

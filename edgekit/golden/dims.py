@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edgekit.errors import UsageError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.golden.inputs import FLOATS
 
 Role = Literal["batch", "picture", "signal", "length"]

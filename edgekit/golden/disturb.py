@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 
-from edgekit import external_data, walk
-from edgekit import model as models
-from edgekit.external_data import is_external
 from edgekit.golden.inputs import FLOATS, one_ulp
-from edgekit.model import LoadedModel
+from edgekit.model import external_data, walk
+from edgekit.model import io as models
+from edgekit.model.external_data import is_external
+from edgekit.model.io import LoadedModel
 from edgekit.records.tensors import Array
 
 Change = Literal["percent", "ulp"]

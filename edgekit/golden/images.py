@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from edgekit import array_files
 from edgekit.errors import LimitError, UsageError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
+from edgekit.records import array_files
 from edgekit.records.tensors import NUMPY_DTYPES, Array
 
 SUFFIXES = (".png", ".jpg", ".jpeg")

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgekit.errors import ModelError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.records.tensors import NUMPY_DTYPES, Array, Value
 
 Kind = Literal["normal", "uniform", "zeros", "ones", "negative", "large", "tiny", "smooth", "strokes"]

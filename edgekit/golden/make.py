@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from edgekit import files
-from edgekit import reference as references
-from edgekit.child import DEFAULT_LIMITS, ChildLimits
-from edgekit.desktop import Feed
+from edgekit.child.process import DEFAULT_LIMITS, ChildLimits
+from edgekit.desktop import reference as references
+from edgekit.desktop.run import Feed
 from edgekit.errors import ModelError, UsageError
-from edgekit.facts import Argument, Facts
+from edgekit.facts.survey import Argument, Facts
 from edgekit.golden import probe, rounds, samples, selection, trial
 from edgekit.golden.grade import Judge, grade
 from edgekit.golden.images import ImageOptions
 from edgekit.golden.probe import Plan
 from edgekit.golden.selection import Tried
 from edgekit.golden.trial import FEED_SECONDS, Bench
-from edgekit.model import LoadedModel
+from edgekit.model.io import LoadedModel
 from edgekit.progress import Progress, silent
 from edgekit.records.cases import CaseSet, FeedBack, GoldenCase, Reference, Tolerance
 from edgekit.targets.load import Target
@@ -35,7 +35,7 @@ class CaseOptions:
     ``samples``: files and folders of real inputs, see ``edgekit.golden.samples``; ``image``: how pictures among them
     become inputs. ``dims``: sizes of symbolic dimensions; unnamed ones are called ``input[axis]``. ``feed_back``:
     output name to input name; the loop has ``steps`` runs. ``output_tolerance``: by output name, over the target's by
-    dtype. ``reference``: see ``edgekit.reference.outputs``; None for desktop onnxruntime.
+    dtype. ``reference``: see ``edgekit.desktop.reference.outputs``; None for desktop onnxruntime.
     """
 
     samples: tuple[Path, ...] = ()

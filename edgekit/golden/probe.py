@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edgekit import walk
-from edgekit.desktop import DesktopResult, Feed
+from edgekit.desktop.run import DesktopResult, Feed
 from edgekit.errors import ModelError
-from edgekit.facts import Argument
+from edgekit.facts.index_ranges import index_limit
+from edgekit.facts.survey import Argument
 from edgekit.golden import constants, dims, inputs
 from edgekit.golden.dims import Sizes
 from edgekit.golden.inputs import FLOATS, Domain, Recipe, recipe
-from edgekit.index_ranges import index_limit
-from edgekit.model import LoadedModel
+from edgekit.model import walk
+from edgekit.model.io import LoadedModel
 from edgekit.records.cases import FeedBack
 from edgekit.records.tensors import Value
 

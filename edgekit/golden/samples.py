@@ -18,11 +18,11 @@ import onnx
 import onnx.numpy_helper
 from google.protobuf.message import DecodeError
 
-from edgekit import array_files
 from edgekit.errors import LimitError, UsageError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.golden import images
 from edgekit.golden.images import ImageOptions
+from edgekit.records import array_files
 from edgekit.records.tensors import NUMPY_DTYPES, Array, Value, value_of
 
 _KEYED = (".npz", ".safetensors")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from edgekit.desktop import Feed
+from edgekit.desktop.run import Feed
 from edgekit.golden.dims import shape_of
 from edgekit.golden.grade import Graded
 from edgekit.golden.inputs import FLOATS, Kind, Recipe, looks_like_picture, recipe

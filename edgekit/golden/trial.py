@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edgekit import desktop
-from edgekit.child import ChildLimits
-from edgekit.desktop import DesktopResult, Feed
+from edgekit.child.process import ChildLimits
+from edgekit.desktop import run as desktop
+from edgekit.desktop.run import DesktopResult, Feed
 from edgekit.errors import ModelError
 from edgekit.golden.disturb import Change, write_disturbed
 from edgekit.golden.inputs import move_one_ulp
-from edgekit.model import LoadedModel
+from edgekit.model.io import LoadedModel
 from edgekit.progress import Progress
 from edgekit.records.tensors import Value
 

@@ -1,7 +1,7 @@
 """Replay golden cases in desktop onnxruntime on this machine, as a user would run it: optimized, all threads.
 
-The record stands beside a browser's, for its times. It is no reference: that is ``edgekit.desktop`` with optimization
-off, done when the cases were made.
+The record stands beside a browser's, for its times. It is no reference: that is
+``edgekit.desktop.run`` with optimization off, done when the cases were made.
 """
 
 import platform
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from edgekit import desktop
 from edgekit.bundle.open import Bundle, load_cases
-from edgekit.child import DEFAULT_LIMITS, ChildLimits
-from edgekit.desktop import DesktopResult, DesktopRun, Feed
+from edgekit.child.process import DEFAULT_LIMITS, ChildLimits
+from edgekit.desktop import run as desktop
+from edgekit.desktop.run import DesktopResult, DesktopRun, Feed
 from edgekit.errors import LimitError, ModelError, UsageError
 from edgekit.progress import Progress, silent
 from edgekit.records.cases import CaseSet, GoldenCase

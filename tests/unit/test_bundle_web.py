@@ -14,9 +14,11 @@ import pytest
 import web_bundle
 from models_text import LINEAR, parse, write
 
-from edgekit import external_data, facts, model
 from edgekit.bundle.open import load_cases, open_bundle
 from edgekit.errors import ModelError, UsageError
+from edgekit.facts import survey as facts
+from edgekit.model import external_data
+from edgekit.model import io as model
 from edgekit.records.tensors import same_bits
 from edgekit.records.validate import validated
 from edgekit.runtime import pins

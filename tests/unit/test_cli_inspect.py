@@ -7,8 +7,8 @@ import pytest
 from models_text import EMBEDDING, LINEAR, LOCAL_FUNCTION, NESTED_IF, PRIVATE_DOMAIN, parse, write
 from onnx import TensorProto, helper
 
-from edgekit import model
 from edgekit.cli import main
+from edgekit.model import io as model
 
 HOSTILE = "<script>alert('x')</script>\x1b[2J\n\"quoted\" [red]/../größe\u202e"
 

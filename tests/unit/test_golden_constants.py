@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from models_text import loaded
 
-from edgekit import facts
+from edgekit.facts import survey as facts
 from edgekit.golden.constants import settings
 
 _HEAD = '<ir_version: 8, opset_import: ["" : 17]>'

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from edgekit.errors import UsageError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.golden.dims import choose, first_sizes, fits, free_axes, other_sizes, shape_of
 
 

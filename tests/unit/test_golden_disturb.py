@@ -8,9 +8,9 @@ import onnx.numpy_helper
 import pytest
 from models_text import LINEAR, LOCAL_FUNCTION, NESTED_IF, loaded, parse
 
-from edgekit import model as models
 from edgekit.golden.disturb import Change, write_disturbed
-from edgekit.model import LoadedModel
+from edgekit.model import io as models
+from edgekit.model.io import LoadedModel
 
 _HEAD = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 2]>'
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from edgekit.errors import LimitError, UsageError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.golden.images import ImageOptions, load_image, takes_images
 from edgekit.records.tensors import Array
 

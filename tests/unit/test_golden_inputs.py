@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgekit.errors import ModelError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.golden.inputs import Domain, fill, looks_like_picture, move_one_ulp, recipe, whole_range
 from edgekit.records.tensors import NUMPY_DTYPES, Value, same_bits
 

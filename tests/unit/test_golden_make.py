@@ -7,11 +7,11 @@ import onnx
 import pytest
 from models_text import EMBEDDING, LINEAR, loaded, parse
 
-from edgekit import facts
-from edgekit import model as models
 from edgekit.errors import ModelError, UsageError
+from edgekit.facts import survey as facts
 from edgekit.golden.make import CaseOptions, make
-from edgekit.model import LoadedModel
+from edgekit.model import io as models
+from edgekit.model.io import LoadedModel
 from edgekit.records import cases
 from edgekit.records.cases import CaseSet, FeedBack, GoldenCase, Tolerance
 from edgekit.targets.load import Limits, Parity, Runtime, Target

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from models_text import EMBEDDING, LINEAR, loaded
 
-from edgekit import desktop, facts
-from edgekit.desktop import DesktopResult, Feed
+from edgekit.desktop import run as desktop
+from edgekit.desktop.run import DesktopResult, Feed
 from edgekit.errors import ModelError, UsageError
+from edgekit.facts import survey as facts
 from edgekit.golden.inputs import Domain, recipe
 from edgekit.golden.probe import Plan, explore
 from edgekit.records.cases import FeedBack

@@ -9,11 +9,11 @@ import onnx.numpy_helper
 import pytest
 import safetensors.numpy
 
-from edgekit import array_files
 from edgekit.errors import LimitError, UsageError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.golden import samples
 from edgekit.golden.samples import Sample
+from edgekit.records import array_files
 from edgekit.records.tensors import NUMPY_DTYPES, Array
 
 TOKENS = Argument("tokens", "tensor(int64)", "int64", ("batch", 3))

@@ -6,7 +6,7 @@ import onnx.parser
 import pytest
 
 from edgekit.bundle.open import Bundle
-from edgekit.child import ChildLimits
+from edgekit.child.process import ChildLimits
 from edgekit.errors import UsageError
 from edgekit.files import json_bytes
 from edgekit.records import cases as case_files

@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgekit import child_files
-from edgekit.child_files import StoredFeed, StoredResult
+from edgekit.desktop import exchange
+from edgekit.desktop.exchange import StoredFeed, StoredResult
 from edgekit.records.cases import FeedBack
 from edgekit.records.tensors import Value, same_bits, value_of
 
@@ -17,10 +17,10 @@ VALUES = (
 
 
 def test_feeds_and_results_survive_the_way(tmp_path: Path) -> None:
-    child_files.save_feed(tmp_path, 3, StoredFeed(VALUES, FeedBack(4, {"s": "t"}), 1))
-    child_files.save_result(tmp_path, 3, StoredResult(VALUES, None, (1.5, 2.5)))
+    exchange.save_feed(tmp_path, 3, StoredFeed(VALUES, FeedBack(4, {"s": "t"}), 1))
+    exchange.save_result(tmp_path, 3, StoredResult(VALUES, None, (1.5, 2.5)))
 
-    feed, result = child_files.load_feed(tmp_path, 3), child_files.load_result(tmp_path, 3)
+    feed, result = exchange.load_feed(tmp_path, 3), exchange.load_result(tmp_path, 3)
 
     assert (feed.feed_back, feed.runs) == (FeedBack(4, {"s": "t"}), 4)
     assert (result.error, result.run_ms) == (None, (1.5, 2.5))
@@ -30,14 +30,14 @@ def test_feeds_and_results_survive_the_way(tmp_path: Path) -> None:
 
 
 def test_only_whole_results_count_as_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    child_files.save_result(tmp_path, 0, StoredResult((), "refused", ()))
+    exchange.save_result(tmp_path, 0, StoredResult((), "refused", ()))
 
     def die(path: Path, document: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(child_files, "write_json", die)
     with pytest.raises(KeyboardInterrupt):
-        child_files.save_result(tmp_path, 1, StoredResult(VALUES, None, ()))
+        exchange.save_result(tmp_path, 1, StoredResult(VALUES, None, ()))
 
-    assert child_files.finished(tmp_path) == {0}
-    assert child_files.finished(tmp_path / "elsewhere") == set()
+    assert exchange.finished(tmp_path) == {0}
+    assert exchange.finished(tmp_path / "elsewhere") == set()

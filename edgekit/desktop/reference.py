@@ -13,13 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from edgekit import array_files, child, child_files, desktop
-from edgekit.child import DEFAULT_LIMITS, ChildFailedError, ChildLimits
-from edgekit.child_files import StoredFeed
-from edgekit.desktop import DesktopResult, DesktopRun, Feed, Optimization
+from edgekit.child import process as child
+from edgekit.child.process import DEFAULT_LIMITS, ChildFailedError, ChildLimits
+from edgekit.desktop import exchange
+from edgekit.desktop import run as desktop
+from edgekit.desktop.exchange import StoredFeed
+from edgekit.desktop.run import DesktopResult, DesktopRun, Feed, Optimization
 from edgekit.errors import UsageError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.progress import Progress, silent
+from edgekit.records import array_files
 from edgekit.records.tensors import NUMPY_DTYPES, Array, Value, value_of
 
 _CALLABLE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -114,21 +117,22 @@ def callable_run(
     with tempfile.TemporaryDirectory(prefix="edgekit-reference-") as name:
         folder = Path(name)
         for index, feed in enumerate(feeds):
-            child_files.save_feed(folder, index, StoredFeed(feed.inputs, feed.feed_back, 1))
-        child_files.write_json(folder / "request.json", {"spec": spec, "folder": str(Path.cwd()), "count": len(feeds)})
+            exchange.save_feed(folder, index, StoredFeed(feed.inputs, feed.feed_back, 1))
+        exchange.write_json(folder / "request.json", {"spec": spec, "folder": str(Path.cwd()), "count": len(feeds)})
 
         def tell() -> None:
-            progress(f"Asking {spec}", len(child_files.finished(folder)) / max(1, len(feeds)))
+            progress(f"Asking {spec}", len(exchange.finished(folder)) / max(1, len(feeds)))
 
         try:
-            child.run_module("edgekit.reference_child", folder, limits=limits, what=f"asking {spec}", each_look=tell)
+            module = "edgekit.desktop.reference_child"
+            child.run_module(module, folder, limits=limits, what=f"asking {spec}", each_look=tell)
         except ChildFailedError as error:
             raise UsageError(
                 f"--reference {spec}: {error.reason}",
                 hint="It must be importable from this folder and this Python, and take and return a dict of arrays.",
             ) from error
-        stored = [child_files.load_result(folder, index) for index in range(len(feeds))]
-        session = child_files.read_json(folder / "session.json")
+        stored = [exchange.load_result(folder, index) for index in range(len(feeds))]
+        session = exchange.read_json(folder / "session.json")
     results = tuple(DesktopResult(None if s.error else s.outputs, s.error, s.run_ms) for s in stored)
     return DesktopRun(session["python"], session["import_ms"], results, os.cpu_count() or 1, runtime="Python callable")
 

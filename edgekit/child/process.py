@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edgekit import child_main
+from edgekit.child import main as child_main
 from edgekit.errors import EdgekitError, LimitError
 
 # Memory fills at up to about 5 GB/s: a look every 20 ms lets a child pass its limit by about 0.1 GB.

@@ -18,9 +18,10 @@ from models_text import (
 )
 from onnx import TensorProto, helper
 
-from edgekit import facts, model
 from edgekit.errors import ModelError
-from edgekit.facts import Argument, ExternalData, Facts, Operator, Weights
+from edgekit.facts import survey as facts
+from edgekit.facts.survey import Argument, ExternalData, Facts, Operator, Weights
+from edgekit.model import io as model
 from edgekit.records.jsonable import jsonable
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from edgekit import desktop
-from edgekit.child import ChildLimits
-from edgekit.desktop import DesktopRun, Feed
+from edgekit.child.process import ChildLimits
+from edgekit.desktop import run as desktop
+from edgekit.desktop.run import DesktopRun, Feed
 from edgekit.errors import LimitError, ModelError
 from edgekit.records.cases import FeedBack
 from edgekit.records.tensors import NUMPY_DTYPES, Array, Value, value_of

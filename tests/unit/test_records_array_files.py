@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from edgekit.array_files import read_arrays, read_bytes, read_npy
 from edgekit.errors import UsageError
+from edgekit.records.array_files import read_arrays, read_bytes, read_npy
 
 
 def test_arrays_are_read_as_they_were_written(tmp_path: Path) -> None:

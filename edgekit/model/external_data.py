@@ -1,7 +1,7 @@
 """The files of weights beside a model. A model is untrusted: it may only name files inside its own folder.
 
 The rules are the ONNX specification's (docs/ExternalData.md): a relative POSIX path, decimal offset and length.
-Nothing is read here; ``edgekit.model`` does that.
+Nothing is read here; ``edgekit.model.io`` does that.
 """
 
 import re

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from edgekit import child, child_files
-from edgekit.child import DEFAULT_LIMITS, ChildFailedError, ChildLimits
-from edgekit.child_files import StoredFeed
+from edgekit.child import process as child
+from edgekit.child.process import DEFAULT_LIMITS, ChildFailedError, ChildLimits
+from edgekit.desktop import exchange
+from edgekit.desktop.exchange import StoredFeed
+from edgekit.desktop.messages import explained, readable
 from edgekit.errors import ModelError
-from edgekit.ort_messages import explained, readable
 from edgekit.progress import Progress, silent
 from edgekit.records.cases import FeedBack
 from edgekit.records.tensors import Value
@@ -86,7 +87,7 @@ def run(
         timed = next((index for index, feed in enumerate(feeds) if feed.feed_back is None), None)
         for index, feed in enumerate(feeds):
             count = repeats if index == timed else 1
-            child_files.save_feed(work.folder, index, StoredFeed(feed.inputs, feed.feed_back, count))
+            exchange.save_feed(work.folder, index, StoredFeed(feed.inputs, feed.feed_back, count))
         request = {
             "model": str(model.absolute()),
             "optimization": optimization,
@@ -123,9 +124,9 @@ class _Work:
             todo = [index for index in range(self.count) if index not in self._done()]
             if self._session_known and not todo:
                 return
-            child_files.write_json(self.folder / "request.json", request | {"todo": todo})
+            exchange.write_json(self.folder / "request.json", request | {"todo": todo})
             try:
-                child.run_module("edgekit.desktop_child", self.folder, limits=left, what=what, each_look=tell)
+                child.run_module("edgekit.desktop.child", self.folder, limits=left, what=what, each_look=tell)
             except ChildFailedError as error:
                 if not error.crashed:
                     raise
@@ -153,7 +154,7 @@ class _Work:
 
     @property
     def session(self) -> dict[str, Any]:
-        document: dict[str, Any] = child_files.read_json(self.folder / "session.json")
+        document: dict[str, Any] = exchange.read_json(self.folder / "session.json")
         return document
 
     def _refuse_without_session(self) -> None:
@@ -167,12 +168,12 @@ class _Work:
         )
 
     def _done(self) -> set[int]:
-        return child_files.finished(self.folder) | set(self.crashed)
+        return exchange.finished(self.folder) | set(self.crashed)
 
     def result(self, index: int) -> DesktopResult:
         if index in self.crashed:
             return DesktopResult(None, self.crashed[index])
-        stored = child_files.load_result(self.folder, index)
+        stored = exchange.load_result(self.folder, index)
         if stored.error is not None:
             return DesktopResult(None, readable(stored.error))
         return DesktopResult(stored.outputs, None, stored.run_ms)

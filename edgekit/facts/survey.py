@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from edgekit import external_data, walk
-from edgekit.model import LoadedModel
+from edgekit.model import external_data, walk
+from edgekit.model.io import LoadedModel
+from edgekit.model.walk import domain_name
 from edgekit.records.tensors import NUMPY_DTYPES
-from edgekit.walk import domain_name
 
 # The names of onnx.TensorProto.DataType that are spelled differently as a dtype.
 _DTYPES = {"float": "float32", "double": "float64"}

@@ -7,11 +7,11 @@ import onnx.parser
 import pytest
 import safetensors.numpy
 
-from edgekit import reference
-from edgekit.child import ChildLimits
-from edgekit.desktop import Feed
+from edgekit.child.process import ChildLimits
+from edgekit.desktop import reference
+from edgekit.desktop.run import Feed
 from edgekit.errors import LimitError, ModelError, UsageError
-from edgekit.facts import Argument
+from edgekit.facts.survey import Argument
 from edgekit.records.cases import FeedBack
 from edgekit.records.tensors import value_of
 

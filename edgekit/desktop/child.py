@@ -1,7 +1,7 @@
-"""The child process of ``edgekit.desktop``: one session, all feeds, results as files.
+"""The child process of ``edgekit.desktop.run``: one session, all feeds, results as files.
 
 It reads ``request.json`` and the feeds from its folder. It writes ``session.json`` when the session stands or was
-refused, then a result for every feed; see ``edgekit.child_files``.
+refused, then a result for every feed; see ``edgekit.desktop.exchange``.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-from edgekit.child_files import StoredFeed, StoredResult, load_feed, read_json, save_result, write_json
+from edgekit.desktop.exchange import StoredFeed, StoredResult, load_feed, read_json, save_result, write_json
 from edgekit.records import tensors
 from edgekit.records.tensors import NUMPY_DTYPES, Value
 

@@ -1,4 +1,4 @@
-"""The child process of ``edgekit.reference.callable_run``: import a user's callable and give it every feed."""
+"""The child process of ``edgekit.desktop.reference.callable_run``: import a user's callable and give it every feed."""
 
 import importlib
 import platform
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgekit.child_files import StoredFeed, StoredResult, load_feed, read_json, save_result, write_json
+from edgekit.desktop.exchange import StoredFeed, StoredResult, load_feed, read_json, save_result, write_json
 from edgekit.records.tensors import Array, Value, value_of
 
 Reference = Callable[[dict[str, Array]], Mapping[str, Any]]

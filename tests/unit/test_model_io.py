@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from models_text import LINEAR, NESTED_IF, PRIVATE_DOMAIN, loaded, parse, write
 from onnx import TensorProto
 
-from edgekit import model
 from edgekit.errors import EdgekitError, ModelError, UsageError
+from edgekit.model import io as model
 
 
 def with_external(folder: Path, data: bytes | None, **entries: str) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from edgekit import child
-from edgekit.child import ChildFailedError, ChildLimits
+from edgekit.child import process as child
+from edgekit.child.process import ChildFailedError, ChildLimits
 from edgekit.errors import LimitError
 
 GIB = 1 << 30
@@ -249,7 +249,7 @@ def test_interrupt_ends_the_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_killed_parent_takes_the_child_with_it(tmp_path: Path, text: str) -> None:
     write_module(tmp_path, f"def tell(): (folder / 'pid').write_text(str(os.getpid()))\n{text}")
     code = (
-        "from pathlib import Path; from edgekit import child; import json, sys; "
+        "from pathlib import Path; from edgekit.child import process as child; import json, sys; "
         "child.run_module('a_module', Path(json.loads(sys.argv[1])), limits=child.ChildLimits(), what='')"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), PACKAGE])}

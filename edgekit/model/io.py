@@ -9,9 +9,10 @@ import onnx
 import onnx.numpy_helper
 from google.protobuf.message import DecodeError, EncodeError
 
-from edgekit import external_data, files, sniff, walk
+from edgekit import files
 from edgekit.errors import ModelError, UsageError
-from edgekit.external_data import ExternalFile
+from edgekit.model import external_data, sniff, walk
+from edgekit.model.external_data import ExternalFile
 from edgekit.records.tensors import Array
 
 # protobuf's own limit for one message.

@@ -12,10 +12,10 @@ from typing import TypeVar
 import numpy as np
 import onnx
 
-from edgekit import walk
 from edgekit.errors import ModelError
-from edgekit.model import LoadedModel, to_array
-from edgekit.walk import domain_name
+from edgekit.model import walk
+from edgekit.model.io import LoadedModel, to_array
+from edgekit.model.walk import domain_name
 
 # Operators whose output holds the values of these inputs, moved about but unchanged. None: of every input.
 _CARRIERS: dict[str, tuple[int, ...] | None] = {

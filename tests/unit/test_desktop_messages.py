@@ -1,6 +1,6 @@
 import pytest
 
-from edgekit.ort_messages import explained, readable
+from edgekit.desktop.messages import explained, readable
 
 FAIL = "[ONNXRuntimeError] : 1 : FAIL : "
 NODE = "Non-zero status code returned while running {} node. Name:'{}' Status Message: "

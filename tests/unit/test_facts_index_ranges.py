@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from models_text import EMBEDDING, LINEAR, loaded
 
-from edgekit.index_ranges import index_limit
+from edgekit.facts.index_ranges import index_limit
 
 _HEAD = '<ir_version: 10, opset_import: ["" : 18, "com.microsoft" : 1, "ai.onnx.ml" : 3, "mine" : 1]>'
 
