@@ -65,7 +65,7 @@ def test_the_record_that_the_page_posts_is_returned(tmp_path: Path) -> None:
 def test_what_is_asked_of_the_page_stands_in_its_address(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, SILENT.replace("'starting'", "location.search").encode())
     with pytest.raises(ParityError) as caught:
-        chromium.run(bundle, cases=["a", "b"], variant="wasm", threads=2, repeats=7, timeout_seconds=2)
+        chromium.run(bundle, cases=["a", "b"], variant="wasm", threads=2, repeats=7, timeout_seconds=5)
     asked = caught.value.message
     for part in ("parity=1", "run=", "repeats=7", "variant=wasm", "threads=2", "cases=a%2Cb"):
         assert part in asked
@@ -74,9 +74,9 @@ def test_what_is_asked_of_the_page_stands_in_its_address(tmp_path: Path) -> None
 def test_a_page_that_never_answers_ends_at_the_limit_with_what_the_console_said(tmp_path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(ParityError) as caught:
-        chromium.run(bundle_of(tmp_path, f"setTimeout(() => null.x, 0); {SILENT}".encode()), timeout_seconds=2)
-    assert time.monotonic() - started < 20
-    assert "did not answer within 2 s" in caught.value.message
+        chromium.run(bundle_of(tmp_path, f"setTimeout(() => null.x, 0); {SILENT}".encode()), timeout_seconds=4)
+    assert time.monotonic() - started < 60
+    assert "did not answer within 4 s" in caught.value.message
     assert "[log] starting" in caught.value.message
     assert "[uncaught]" in caught.value.message and "null" in caught.value.message
     assert "--timeout" in (caught.value.hint or "")
@@ -90,10 +90,10 @@ def test_a_page_that_blocks_the_browser_s_thread_ends_at_the_limit(tmp_path: Pat
 
 
 def test_the_console_is_kept_within_bounds(tmp_path: Path) -> None:
-    script = b"for (let n = 0; n < 200; n += 1) { console.log(`${n} ` + 'x'.repeat(5000)); }"
+    script = b"for (let n = 0; n < 60; n += 1) { console.log(`${n} ` + 'x'.repeat(5000)); }"
     with pytest.raises(ParityError) as caught:
-        chromium.run(bundle_of(tmp_path, script), timeout_seconds=2)
-    assert "[log] 199 " in caught.value.message and "[log] 5 " not in caught.value.message
+        chromium.run(bundle_of(tmp_path, script), timeout_seconds=5)
+    assert "[log] 59 " in caught.value.message and "[log] 5 " not in caught.value.message
     assert len(caught.value.message) < 20_000
 
 
