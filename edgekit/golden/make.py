@@ -145,6 +145,8 @@ def _generated(
     for one in tried:
         by_slot.setdefault(id(one.slot), []).append(one)
     best = [one for one in map(selection.best, by_slot.values()) if one is not None]
+    if not best and not real.cases:
+        best = selection.calmest(tried)  # weak, and said to be; the model itself may still be all right
     used = sum(selection.bytes_of((*case.inputs, *case.outputs)) for case in real.cases)
     kept = selection.keep(selection.distinct(best), used, len(real.cases))
     cases = list(real.cases)

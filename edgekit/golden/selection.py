@@ -147,6 +147,13 @@ def best(tried: Sequence[Tried]) -> Tried | None:
     return min(usable, key=lambda one: (not one.strong, one.graded is None or not one.graded.calm), default=None)
 
 
+def calmest(tried: Sequence[Tried]) -> list[Tried]:
+    """Return the least chaotic few, for a model of which every case is: they prove little, and their grades say so."""
+    graded = [one for one in tried if one.graded is not None]
+    graded.sort(key=lambda one: one.graded.grade.ulp_shift or 0.0 if one.graded else 0.0)
+    return graded[:ENOUGH]
+
+
 def keep(chosen: Sequence[Tried], used_bytes: int = 0, used_cases: int = 0) -> list[Tried]:
     """Return those to keep of the best of each slot, beside what the user's samples use already.
 

@@ -35,7 +35,7 @@ def test_only_whole_results_count_as_finished(tmp_path: Path, monkeypatch: pytes
     def die(path: Path, document: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(child_files, "write_json", die)
+    monkeypatch.setattr(exchange, "write_json", die)
     with pytest.raises(KeyboardInterrupt):
         exchange.save_result(tmp_path, 1, StoredResult(VALUES, None, ()))
 

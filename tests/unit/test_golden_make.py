@@ -143,16 +143,16 @@ def test_an_output_that_no_input_changes_is_weak(tmp_path: Path) -> None:
     assert all("blind" in " ".join(case.grade.weak) for case in found.cases)
 
 
-def test_chaotic_cases_are_left_out(tmp_path: Path) -> None:
+def test_a_model_of_which_every_case_is_chaotic_keeps_a_few_that_are_said_to_be_weak(tmp_path: Path) -> None:
     # About 2**26 modulo less than 1: the next float gives something else altogether.
     text = (
         f"{_HEAD} g (float[N, 4] x) => (float[N, 4] y) <float[4] big = {{67108864, 68e6, 69e6, 71e6}}, "
         "float one = {0.7310586}> { a = Add(x, big) y = Mod<fmod = 1>(a, one) }"
     )
-    with pytest.raises(ModelError, match=r"no golden case remains.*chaotic") as caught:
-        made(text, tmp_path)
-    assert caught.value.exit_code == 3
-    assert "--sample" in str(caught.value.hint)
+    found = made(text, tmp_path)
+    assert 0 < len(found.cases) <= 4
+    assert all("chaotic" in " ".join(case.grade.weak) for case in found.cases)
+    assert any("chaotic" in words for words in found.left_out)
 
 
 def test_labels_are_searched_for_near_ties(tmp_path: Path) -> None:
