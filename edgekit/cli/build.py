@@ -1,5 +1,6 @@
 """``edgekit build``: make a bundle that runs a model and can prove its answers."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from edgekit import console, pipeline
-from edgekit.cli import options
+from edgekit.cli import options, program
 from edgekit.console import Column
 from edgekit.golden.images import ImageOptions, Layout
 from edgekit.golden.make import CaseOptions
@@ -100,8 +101,9 @@ def command(model: Path, as_json: bool, **values: Any) -> None:
         console.talk(console.visible(f"left out: {line}"))
     for warning in result.warnings:
         console.talk(console.visible(f"warning: {warning}"))
-    console.talk(console.visible(f"\nBuilt {result.folder}\nProve it:  edgekit parity {result.folder}"))
-    console.talk(console.visible(f"See it:    edgekit serve {result.folder}"))
+    folder = shlex.quote(str(result.folder))
+    console.talk(console.visible(f"\nBuilt {result.folder}\nProve it:  {program.name()} parity {folder}"))
+    console.talk(console.visible(f"See it:    {program.name()} serve {folder}"))
 
 
 def _config(model: Path, values: dict[str, Any]) -> BuildConfig:

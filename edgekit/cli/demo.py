@@ -1,11 +1,13 @@
 """``edgekit demo``: build, verify and measure the bundled sample model."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from edgekit import console, pipeline
+from edgekit.cli import program
 from edgekit.cli.build import print_files
 from edgekit.cli.options import json_option
 from edgekit.cli.parity import print_result
@@ -39,8 +41,8 @@ def command(output: Path, browser_path: Path | None, as_json: bool) -> int:
         for result in results:
             print_files(result.build)
             print_result(result.parity)
-        folders = " or ".join(f"edgekit serve {result.build.folder}" for result in results)
-        console.talk(console.visible(f"\nOpen the demo page with:  {folders}"))
+        commands = [f"  {program.name()} serve {shlex.quote(str(result.build.folder))}" for result in results]
+        console.talk(console.visible("\n".join(["\nOpen the demo page with one of:", *commands])))
     return 0 if all(result.parity.verdict.passed for result in results) else ParityError.exit_code
 
 
