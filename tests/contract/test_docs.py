@@ -4,6 +4,7 @@ import importlib.util
 import inspect
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -79,6 +80,18 @@ ERRORS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if iss
 def test_every_error_is_explained_with_its_exit_code(kind: type[errors.EdgekitError]) -> None:
     text = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     assert re.search(rf"^\| {kind.exit_code} \|.*`{kind.__name__}`", text, flags=re.M)
+
+
+def test_the_architecture_names_every_layer() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    table = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("| its one job |")[2]
+    rows = [re.findall(r"`(\w+)/?`", line.split("|")[1]) for line in table.splitlines() if line.startswith("| `")]
+    assert [sorted(row) for row in rows[: len(layers)]] == [
+        sorted(part.strip().removeprefix("edgekit.") for part in layer.split("|")) for layer in layers
+    ]
 
 
 def commands(text: str) -> list[list[str]]:
