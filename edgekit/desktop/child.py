@@ -179,10 +179,13 @@ def fetch(
 
     The runtime makes no OrtValue of strings, so a feed with strings takes the other call, which cannot return bfloat16.
     """
-    if not any(isinstance(value, np.ndarray) for value in inputs.values()):
-        names = [name for name, kind in kinds.items() if kind in _DTYPES]
+    strings = any(isinstance(value, np.ndarray) for value in inputs.values())
+    unreadable = ("tensor(bfloat16)",) if strings else ()
+    names = [name for name, kind in kinds.items() if kind in _DTYPES and kind not in unreadable]
+    if not names:  # to the runtime, no names are all of them
+        raise RefusedError(f"none of its outputs can be read: {_listed(kinds)}")
+    if not strings:
         return dict(zip(names, session.run_with_ort_values(names, inputs, options), strict=True))
-    names = [name for name, kind in kinds.items() if kind in _DTYPES and kind != "tensor(bfloat16)"]
     return dict(zip(names, session.run(names, inputs, options), strict=True))
 
 
@@ -203,7 +206,8 @@ def _output(name: str, dtype: str, value: Any) -> Value:
         data = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes()) if 0 not in value.shape() else b""
         array = np.frombuffer(data, dtype=NUMPY_DTYPES[dtype]).reshape(value.shape())
     else:
-        array = value.numpy()
+        # A copy: an output that is an input as well lies in that input's memory, which is gone when the result is read.
+        array = np.array(value.numpy(), copy=True)
     return tensors.value_of(name, array)
 
 

@@ -305,3 +305,23 @@ def test_progress_is_told(tmp_path: Path) -> None:
                 progress=lambda message, done=None: told.append((message, done)))  # fmt: skip
 
     assert told[0] == ("Running m.onnx on the desktop (graph optimization disabled)", 0.0)
+
+
+def test_an_output_that_is_an_input_as_well_is_kept_when_the_input_is_gone(tmp_path: Path) -> None:
+    model = save(tmp_path, HEAD + "g (float[N, 4] x) => (float[N, 4] y, float[N, 4] x) { y = Identity(x) }")
+    given = [np.arange(4, dtype=np.float32).reshape(1, 4) + number for number in range(3)]
+
+    run = desktop.run(model, [feed(x=x) for x in given])
+
+    for index, x in enumerate(given):
+        np.testing.assert_array_equal(arrays(run, index)["x"], x)
+        np.testing.assert_array_equal(arrays(run, index)["y"], x)
+
+
+def test_a_model_without_an_output_that_can_be_read_is_refused_by_name(tmp_path: Path) -> None:
+    model = save(tmp_path, HEAD + "g (float[2] x) => (seq(float[N]) s) { s = SplitToSequence(x) }")
+
+    (result,) = desktop.run(model, [feed(x=np.zeros(2, np.float32))]).results
+
+    assert result.outputs is None
+    assert result.error == "none of its outputs can be read: 's'"
