@@ -10,6 +10,7 @@ from edgekit.bundle.open import open_bundle
 from edgekit.bundle.sizes import FileSizes
 from edgekit.errors import UsageError
 from edgekit.facts import survey as facts
+from edgekit.facts.survey import Facts
 from edgekit.golden import make as golden
 from edgekit.golden.make import CaseOptions
 from edgekit.model import io as model
@@ -98,8 +99,15 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
         files=sizes.table(manifest),
         cases=tuple(CaseSummary(case.id, case.origin, case.grade) for case in cases.cases),
         left_out=cases.left_out,
-        warnings=(*_case_warnings(cases), *sizes.warnings(manifest, target)),
+        warnings=(*_random_warnings(surveyed), *_case_warnings(cases), *sizes.warnings(manifest, target)),
     )
+
+
+def _random_warnings(surveyed: Facts) -> list[str]:
+    if not (found := facts.random_operators(surveyed)):
+        return []
+    drawn = f"The model draws random numbers ({', '.join(found)})"
+    return [f"{drawn}: what depends on them differs in every run, and parity will fail there."]
 
 
 def _case_warnings(cases: CaseSet) -> list[str]:

@@ -17,6 +17,8 @@ from edgekit.records.tensors import NUMPY_DTYPES
 
 # The names of onnx.TensorProto.DataType that are spelled differently as a dtype.
 _DTYPES = {"float": "float32", "double": "float64"}
+# What these give differs between two runs of one session, with a seed as well.
+_RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,12 @@ def _element_name(data_type: int) -> str:
         return name.lower()
     except ValueError:
         return f"type {data_type}"
+
+
+def random_operators(facts: Facts) -> tuple[str, ...]:
+    """Return the operators that draw random numbers: what depends on them is another thing in every run."""
+    standard = (one.op_type for one in facts.operators if one.domain == walk.DEFAULT_DOMAIN and not one.local)
+    return tuple(name for name in standard if name in _RANDOM)
 
 
 def _operators(proto: onnx.ModelProto) -> tuple[Operator, ...]:

@@ -27,8 +27,11 @@ LADDERS: dict[Role, tuple[int, ...]] = {
     "signal": (1024, 512, 4096, 256, 16000, 128, 64, 32, 16, 8, 3, 1),
     "length": (16, 8, 32, 64, 128, 256, 512, 1024, 4096, 3, 1, 2),
 }
+_SMALL = range(2, 33)
+_HALVES = (16, 32, 64, 8)
 _MOST_AMBIGUOUS = 3
 _MOST_ELEMENTS = 1 << 22
+_NEVER_MORE_ELEMENTS = 1 << 28
 
 _BATCH = re.compile(r"batch|^(n|b|bs|bsz)$", re.IGNORECASE)
 _LENGTH = re.compile(r"seq|len|time|frame|sample|width|height|token|^(t|l|h|w)$", re.IGNORECASE)
@@ -105,10 +108,13 @@ def shape_of(argument: Argument, sizes: Sizes) -> tuple[int, ...]:
 
 
 def fits(inputs: Sequence[Argument], sizes: Sizes) -> bool:
-    """Whether inputs of ``sizes`` are small enough for a golden case: 4 Mi elements, or 4 times their fixed part."""
+    """Whether inputs of ``sizes`` are small enough for a golden case: 4 Mi elements, or 4 times their fixed part.
+
+    Nothing is over 256 Mi elements: a model can fix its sizes at terabytes.
+    """
     for argument in inputs:
         fixed = math.prod(n for n in argument.shape or () if isinstance(n, int))
-        if math.prod(shape_of(argument, sizes)) > max(_MOST_ELEMENTS, 4 * fixed):
+        if math.prod(shape_of(argument, sizes)) > min(max(_MOST_ELEMENTS, 4 * fixed), _NEVER_MORE_ELEMENTS):
             return False
     return True
 
@@ -132,6 +138,18 @@ def first_sizes(axes: Sequence[Axis], known_sizes: Sequence[int]) -> Iterator[di
         yield {axis.key: 1 if axis.role == "batch" else size for axis in axes}
 
 
+def last_sizes(axes: Sequence[Axis]) -> Iterator[dict[str, int]]:
+    """Propose what the ladders skip: multiples of odd numbers, and two lengths of which one is twice the other."""
+    lengths = [axis for axis in axes if axis.role != "batch"]
+    for size in _SMALL if lengths else ():
+        yield {axis.key: 1 if axis.role == "batch" else size for axis in axes}
+    for size in _HALVES if len(lengths) == 2 else ():
+        for first, second in ((2 * size, size), (size, 2 * size)):
+            yield {axis.key: 1 for axis in axes} | {lengths[0].key: first, lengths[1].key: second}
+    for size in _SMALL if len(lengths) < len(axes) else ():
+        yield {axis.key: size if axis.role == "batch" else 16 for axis in axes}
+
+
 def _roles(count: int) -> Iterator[tuple[Role, ...]]:
     roles: tuple[Role, Role] = ("batch", "length")
     return itertools.product(roles, repeat=count)
@@ -148,7 +166,9 @@ def other_sizes(axes: Sequence[Axis], base: Sizes) -> list[dict[str, int]]:
     """Propose changes of sizes that work: another batch, other lengths, all together first, then axis by axis."""
     batch = [axis for axis in axes if axis.role == "batch"]
     lengths = [axis for axis in axes if axis.role != "batch"]
-    proposed = [{**base, **{axis.key: size for axis in batch}} for size in LADDERS["batch"]]
+    multiples = {2 * base[axis.key] for axis in batch} | {3 * base[axis.key] for axis in batch}
+    sizes = dict.fromkeys((*LADDERS["batch"], *sorted(multiples)))
+    proposed = [{**base, **{axis.key: size for axis in batch}} for size in sizes]
     for step in range(4):
         # Different sizes for height and width, or for two texts, show a transposition that equal sizes hide.
         apart = {axis.key: _neighbours(axis, base[axis.key])[(step + i) % 4] for i, axis in enumerate(lengths)}

@@ -21,6 +21,7 @@ from edgekit.golden.trial import FEED_SECONDS, Bench
 from edgekit.model.io import LoadedModel
 from edgekit.progress import Progress, silent
 from edgekit.records.cases import CaseSet, FeedBack, GoldenCase, Reference, Tolerance
+from edgekit.records.tensors import NUMPY_DTYPES
 from edgekit.targets.load import Target
 
 _MOST_REASON = 200
@@ -72,6 +73,7 @@ def make(
     feed_back = _feed_back(options, inputs, facts.outputs)
     _check_names("output", options.output_tolerance, [output.name for output in facts.outputs])
     given = samples.load(options.samples, facts.inputs, options.image)
+    _check_readable(model, facts.outputs)
     judge = Judge(target.tolerance, options.output_tolerance)
     with trial.bench(model, seed=options.seed, limits=options.limits, progress=progress) as bench:
         real = _sampled(bench, given, feed_back, judge)
@@ -220,6 +222,16 @@ def _feed_back(options: CaseOptions, inputs: Sequence[Argument], outputs: Sequen
             raise UsageError(f"Input '{destination}' is given two outputs: '{links[destination]}' and '{source}'.")
         links[destination] = source
     return FeedBack(options.steps, links)
+
+
+def _check_readable(model: LoadedModel, outputs: Sequence[Argument]) -> None:
+    """Raise ModelError when there is no output that could be compared: parity would have nothing to say."""
+    if not any(output.dtype == "string" or output.dtype in NUMPY_DTYPES for output in outputs):
+        listed = ", ".join(f"'{output.name}' {output.type}" for output in outputs)
+        raise ModelError(
+            f"{model.path}: none of its outputs is a tensor of a type that can be compared: {listed}.",
+            hint="Export the model with plain tensors as outputs.",
+        )
 
 
 def _check_names(what: str, names: Iterable[str], known: Sequence[str]) -> None:

@@ -163,11 +163,11 @@ def _attempts(
     settings = range(max(1, _count_settings(plan)))
     integers = any(_is_integer(argument) for argument in plan.inputs)
     kinds: tuple[inputs.Kind, ...] = ("ones", "normal", "zeros") if integers else ("normal",)
-    for kind in kinds:
-        for sizes in dims.first_sizes(axes, _known_sizes(model)):
-            complete = {**frozen, **sizes}
-            if dims.fits(plan.inputs, complete):
-                yield from ((kind, Setup(complete, setting)) for setting in settings)
+    tries = itertools.product(kinds, dims.first_sizes(axes, _known_sizes(model)))
+    for kind, sizes in itertools.chain(tries, itertools.product(kinds[:1], dims.last_sizes(axes))):
+        complete = {**frozen, **sizes}
+        if dims.fits(plan.inputs, complete):
+            yield from ((kind, Setup(complete, setting)) for setting in settings)
 
 
 def _known_sizes(model: LoadedModel) -> list[int]:

@@ -231,3 +231,12 @@ def test_metadata_is_shown_as_it_is(tmp_path: Path) -> None:
     proto = parse(LINEAR)
     helper.set_model_props(proto, {"author": "<script>", "größe": "1"})
     assert surveyed(proto, tmp_path).metadata == {"author": "<script>", "größe": "1"}
+
+
+def test_operators_that_draw_random_numbers_are_named(tmp_path: Path) -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17]>'
+    drawing = loaded(
+        f"{head} g (float[2] x) => (float[2] y) {{ r = RandomNormalLike<seed = 1.0>(x) y = Add(x, r) }}", tmp_path
+    )
+    assert facts.random_operators(facts.survey(drawing)) == ("RandomNormalLike",)
+    assert facts.random_operators(facts.survey(loaded(LINEAR, tmp_path))) == ()

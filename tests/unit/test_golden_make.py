@@ -226,3 +226,24 @@ def test_hostile_names_are_only_names(tmp_path: Path) -> None:
     document, data = cases.to_files(found)
     assert cases.to_files(cases.from_files(document, data))[1] == data
     assert all(value.name == name for case in found.cases for value in case.inputs)
+
+
+@pytest.mark.parametrize(
+    ("output", "node", "kind"),
+    [
+        ("seq(float[K])", "SplitToSequence<axis = 0>(x)", "seq(tensor(float))"),
+        ("float8e4m3fn[N]", "Cast<to = 17>(x)", "tensor(float8e4m3fn)"),
+    ],
+)
+def test_a_model_without_an_output_that_can_be_compared_is_an_error_with_their_types(
+    output: str, node: str, kind: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        made(f'<ir_version: 9, opset_import: ["" : 19]> g (float[N] x) => ({output} y) {{ y = {node} }}', tmp_path)
+    said = "none of its outputs is a tensor of a type that can be compared"
+    assert caught.value.message.endswith(f"{said}: 'y' {kind}.")
+
+
+def test_inputs_of_terabytes_are_an_error_and_never_made(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="too large for golden cases"):
+        made(f"{_HEAD} g (float[1000000, 1000000] x) => (float[1000000, 1000000] y) {{ y = Neg(x) }}", tmp_path)

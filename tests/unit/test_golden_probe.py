@@ -139,3 +139,19 @@ def test_a_model_that_takes_nothing_says_why_and_what_to_do(tmp_path: Path) -> N
 def test_a_dimension_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'batch'"):
         explored(LINEAR, tmp_path, batch=1)
+
+
+@pytest.mark.parametrize("dimension", ["N", "length"])
+def test_a_size_that_must_be_a_multiple_of_an_odd_number_is_found(dimension: str, tmp_path: Path) -> None:
+    text = f"{_HEAD} g (float[{dimension}, 2] x) => (float[K, 14] y) <int64[2] s = {{-1, 26}}> {{ y = Reshape(x, s) }}"
+    assert {size % 13 for size in sizes(explored(text, tmp_path), dimension)} == {0}
+    assert len(sizes(explored(text, tmp_path), dimension)) == 2
+
+
+def test_a_length_that_must_be_twice_the_other_is_found(tmp_path: Path) -> None:
+    text = (
+        f"{_HEAD} g (float[1, 3, height, width] x) => (float[1, 6, H, W] y) "
+        "{ a, b = Split<axis = 2>(x) t = Transpose<perm = [0, 1, 3, 2]>(b) y = Concat<axis = 1>(a, t) }"
+    )
+    plan = explored(text, tmp_path)
+    assert all(setup.sizes["height"] == 2 * setup.sizes["width"] for setup in plan.setups)
