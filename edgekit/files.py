@@ -74,6 +74,11 @@ def _explained(error: OSError, path: Path) -> Exception:
         errno.EISDIR: f"Cannot write {path}: there is a folder of that name.",
         errno.ENAMETOOLONG: f"Cannot write {path}: the name is too long.",
         errno.ELOOP: f"Cannot write {path}: its links go round in a circle.",
+        errno.ENOENT: f"Cannot write {path}: its folder takes no files.",  # it was made, or was there, just before
+        errno.EINVAL: f"Cannot write {path}: the file system does not take that name.",
+        errno.EILSEQ: f"Cannot write {path}: the file system does not take that name.",
+        errno.EBUSY: f"Cannot write {path}: it is in use by the system.",
+        errno.EIO: f"Cannot write {path}: the disk reports an error.",
     }
     if error.errno in reasons:
         return UsageError(reasons[error.errno], hint="Choose another output.")
@@ -85,6 +90,8 @@ def write_atomic(path: Path, data: bytes) -> None:
 
     Raises LimitError when the disk is full, UsageError when the place cannot be written.
     """
+    if not path.name:  # "/" and "."
+        raise UsageError(f"Cannot write {path}: it is a folder.", hint="Choose another output.")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with disk_errors(path):
         try:

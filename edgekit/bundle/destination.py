@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from edgekit.bundle.open import foreign_files, open_bundle
 from edgekit.errors import BundleError, UsageError
+from edgekit.records import manifest as manifests
 
 _ELSEWHERE = "Choose another folder with -o."
 
@@ -15,6 +17,7 @@ def check(destination: Path, *, force: bool, sources: Iterable[Path]) -> None:
 
     ``force`` allows to replace a bundle, never anything else, and never one that holds ``sources`` or other files.
     """
+    check_outside_bundles(destination)
     if not destination.exists():
         return
     if not destination.is_dir():
@@ -40,6 +43,19 @@ def check(destination: Path, *, force: bool, sources: Iterable[Path]) -> None:
             f"{destination} holds files that are not of its bundle and would be lost: {', '.join(foreign[:3])}{more}.",
             hint=f"Move them away. Or: {_ELSEWHERE[0].lower()}{_ELSEWHERE[1:]}",
         )
+
+
+def check_outside_bundles(place: Path) -> None:
+    """Raise UsageError when something written at ``place`` would be a file too many in a bundle."""
+    for folder in Path(os.path.realpath(place)).parents:
+        if not (folder / manifests.NAME).is_file():
+            continue
+        with suppress(BundleError):
+            open_bundle(folder, verify=False)
+            raise UsageError(
+                f"{place} lies inside the bundle {folder}, which would no longer match its manifest.",
+                hint="Choose a place outside of it.",
+            )
 
 
 def _is_inside(path: Path, folder: Path) -> bool:

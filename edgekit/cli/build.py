@@ -28,7 +28,11 @@ def _image_options(function: F) -> F:
                 "--image-size", type=options.ImageSize(), metavar="HxW", help="Resize pictures. Default: the model's."
             ),
             click.option(
-                "--image-scale", type=float, default=1 / 255, show_default="1/255", help="Multiply pixels (0 to 255)."
+                "--image-scale",
+                type=options.Finite(),
+                default=1 / 255,
+                show_default="1/255",
+                help="Multiply pixels (0 to 255).",
             ),
             click.option(
                 "--image-mean",

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from edgekit import __version__, console
-from edgekit.errors import EdgekitError
+from edgekit.errors import EdgekitError, LimitError
 
 SUMMARIES: dict[str, str] = {
     "inspect": "Show what a model is: inputs, outputs, operators, weights.",
@@ -106,6 +106,15 @@ def run(argv: list[str]) -> int:
             traceback.print_exc()
         console.error(problem)
         return problem.exit_code
+    except MemoryError as problem:
+        if debug:
+            traceback.print_exc()
+        reason = f": {problem}" if str(problem) else ""
+        limit = LimitError(
+            f"This machine has not enough memory{reason}.", hint="Use smaller inputs, or a machine with more memory."
+        )
+        console.error(limit)
+        return limit.exit_code
     except Exception as problem:
         if debug:
             traceback.print_exc()

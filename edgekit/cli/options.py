@@ -1,5 +1,6 @@
 """Options that read the same in every command, and the types of their values."""
 
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,9 +76,26 @@ class Numbers(click.ParamType[tuple[float, ...]]):
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(float(part) for part in str(value).split(","))
+            numbers = tuple(float(part) for part in str(value).split(","))
         except ValueError:
+            numbers = ()
+        if not numbers or not all(map(math.isfinite, numbers)):
             self.fail(f"'{value}' is not a list of numbers with commas, such as 0.485,0.456,0.406.", param, ctx)
+        return numbers
+
+
+class Finite(click.types.FloatParamType):
+    """A number; never NaN, which click lets pass every range, nor an infinity."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+class FiniteRange(click.FloatRange, Finite):
+    """A finite number of a range."""
 
 
 json_option: Callable[[F], F] = click.option(

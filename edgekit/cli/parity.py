@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from edgekit import console, parity
-from edgekit.cli.options import json_option, targets_dir_option, tolerance_option, unique
+from edgekit.bundle.destination import check_outside_bundles
+from edgekit.cli.options import FiniteRange, json_option, targets_dir_option, tolerance_option, unique
 from edgekit.errors import ParityError
 from edgekit.files import write_atomic
 from edgekit.parity import ParityOptions, ParityResult
@@ -31,7 +32,7 @@ from edgekit.runners.browsers import GPUS
 @click.option("--threads", type=click.IntRange(1, 64), help="How many threads. Default: as the target says.")
 @click.option("--repeats", type=click.IntRange(0, 1000), default=parity.DEFAULT_REPEATS, show_default=True,
               help="How many runs are timed after the first.")  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(1, 86400), default=parity.DEFAULT_TIMEOUT_SECONDS, show_default=True,
+@click.option("--timeout", type=FiniteRange(1, 86400), default=parity.DEFAULT_TIMEOUT_SECONDS, show_default=True,
               metavar="SECONDS", help="How long the page may take to answer.")  # fmt: skip
 @tolerance_option
 @click.option("--allow-fallback", is_flag=True, help="Let another execution provider than the target's first pass.")
@@ -51,6 +52,9 @@ def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_
       edgekit parity bundle --case random-1 --tolerance scores=1e-3 --report report.html
     """
     options = _options(values)
+    for place in (junit_file, report_file, options.output):
+        if place is not None:  # before the minutes of work, not after them
+            check_outside_bundles(place)
     with console.progress() as progress:
         result = parity.verify(bundle, options, progress=progress)
     if junit_file is not None:

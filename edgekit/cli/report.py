@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from edgekit import console
+from edgekit.bundle.destination import check_outside_bundles
 from edgekit.bundle.open import Bundle, load_cases, open_bundle
 from edgekit.cli.options import json_option
 from edgekit.compare import judge
@@ -39,6 +40,9 @@ def command(records: Sequence[Path], output: Path, bundle: Path | None, junit_fi
       edgekit report run -o report.html
       edgekit report desktop/run phone/record.json --bundle bundle -o report.html
     """
+    for place in (output, junit_file):
+        if place is not None:
+            check_outside_bundles(place)
     opened = None if bundle is None else open_bundle(bundle)
     given = None if opened is None else (opened, load_cases(opened))
     entries = [_entry(load_run(path), given) for path in records]

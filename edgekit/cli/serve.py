@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from edgekit import console
+from edgekit.bundle.destination import check_outside_bundles
 from edgekit.bundle.open import open_bundle
 from edgekit.cli.options import json_option
 from edgekit.report import words
@@ -48,6 +49,8 @@ def command(bundle: Path, port: int, host: str, records: Path | None, no_isolati
       edgekit serve bundle --host 0.0.0.0 --port 9000
     """
     opened = open_bundle(bundle)
+    if records is not None:
+        check_outside_bundles(records)
     place = bundle.resolve()
     arrivals: queue.SimpleQueue[Arrival] = queue.SimpleQueue()
     inbox = Inbox(records or place.with_name(f"{place.name}.records"), listener=arrivals.put)

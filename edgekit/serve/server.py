@@ -46,6 +46,8 @@ def serving(app: Flask, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not host.strip():  # the system would take it for all addresses
+        raise UsageError("The host is empty.", hint="--host takes an address of this machine; 0.0.0.0 is all of them.")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         host.encode("idna")  # what this refuses, the socket refuses too, with a TypeError

@@ -7,6 +7,7 @@ from models_text import LINEAR, write
 
 from edgekit.bundle.destination import check
 from edgekit.bundle.open import open_bundle
+from edgekit.cli.main import run
 from edgekit.errors import UsageError
 
 
@@ -94,3 +95,36 @@ def test_a_damaged_bundle_may_still_be_replaced(linear: Path, tmp_path: Path) ->
     (out / "page.js").unlink()
     web_bundle.build(linear, out, force=True)
     open_bundle(out)
+
+
+def test_nothing_is_written_into_a_bundle_where_it_would_be_a_file_too_many(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    tiny_bundle.make(out)
+    (tmp_path / "link").symlink_to(out)
+    for place in (out / "new", out / "deep" / "er", out / "model" / "new", tmp_path / "link" / "new"):
+        with pytest.raises(UsageError, match="lies inside the bundle") as caught:
+            check(place, force=True, sources=[])
+        assert caught.value.hint == "Choose a place outside of it."
+    check(tmp_path / "out.records" / "new", force=False, sources=[])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["parity", "{}", "-o", "{}/run"],
+        ["parity", "{}", "--report", "{}/report.html"],
+        ["parity", "{}", "--junit", "{}/deep/junit.xml"],
+        ["report", "nothing", "-o", "{}/report.html"],
+        ["report", "nothing", "--junit", "{}/junit.xml"],
+        ["serve", "{}", "--port", "0", "--records", "{}/records"],
+    ],
+)
+def test_no_command_writes_into_a_bundle(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    tiny_bundle.make(out)
+    before = tree(out)
+    assert run([argument.format(out) for argument in command]) == 2
+    assert "lies inside the bundle" in capsys.readouterr().err
+    assert tree(out) == before

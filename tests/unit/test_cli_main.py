@@ -157,3 +157,25 @@ def test_json_goes_to_stdout_alone(argv: list[str], capsys: pytest.CaptureFixtur
     out, err = capsys.readouterr()
     assert out[0] in "[{"
     assert err == ""
+
+
+def test_too_little_memory_is_a_limit_and_no_bug(failing: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(MemoryError("Unable to allocate 7.28 TiB"))
+    assert run(["go"]) == errors.LimitError.exit_code
+    err = capsys.readouterr().err
+    assert err.startswith("error: This machine has not enough memory: Unable to allocate 7.28 TiB.")
+    assert "bug" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["parity", "bundle", "--timeout", "nan"],
+        *(["build", "m.onnx", "-t", "wasm", "--image-scale", number] for number in ("nan", "inf", "-inf")),
+        *(["build", "m.onnx", "-t", "wasm", "--image-mean", number] for number in ("nan", "0,inf", "")),
+        *(["build", "m.onnx", "-t", "wasm", "--image-std", number] for number in ("nan,1,1", "-inf")),
+    ],
+)
+def test_a_number_that_is_none_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    assert f"Invalid value for '{arguments[-2]}'" in capsys.readouterr().err

@@ -197,3 +197,19 @@ def test_many_processes_at_once_leave_one_whole_folder(tmp_path: Path) -> None:
         assert process.returncode == 0, talk
     assert sorted(tree(tmp_path)) == ["out/a", "out/b", "out/c"]
     assert len(set(tree(tmp_path).values())) == 1
+
+
+@pytest.mark.parametrize("place", ["/", ".", ""])
+def test_a_file_without_a_name_is_refused(place: str) -> None:
+    with pytest.raises(UsageError, match="it is a folder"):
+        files.write_atomic(Path(place), b"1")
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that takes no files from anyone")
+def test_a_folder_that_takes_no_files_is_no_bug() -> None:
+    with pytest.raises(UsageError, match="Cannot write /proc/edgekit"):
+        files.write_atomic(Path("/proc/edgekit"), b"1")
+    with pytest.raises(UsageError, match="Cannot write /proc/edgekit"):
+        files.replace_folder(Path("/proc/edgekit"), write_one)
+    with pytest.raises(UsageError, match="Cannot write /proc/edgekit/deep"):
+        files.replace_folder(Path("/proc/edgekit/deep"), write_one)

@@ -121,3 +121,12 @@ def test_a_loopback_address_of_the_newer_kind_is_written_as_browsers_need_it(bun
         assert at.startswith("http://[::1]:")
         with urllib.request.urlopen(at, timeout=10) as answer:  # noqa: S310
             assert answer.status == 200
+
+
+@pytest.mark.parametrize("host", ["", " "])
+def test_an_empty_host_is_refused_and_not_taken_for_all_addresses(host: str, bundle: Bundle, tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match="The host is empty"),
+        serving(create_app(bundle, Inbox(tmp_path / "in")), host),
+    ):
+        pass
