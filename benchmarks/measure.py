@@ -51,7 +51,7 @@ def timed(*arguments: str) -> tuple[float, int, Any]:
 
 
 def sizes(bundle: Path) -> dict[str, int]:
-    """Return the bytes that a visitor loads: raw, and with the precompressed copies where there are any."""
+    """Return the bytes of all files of a bundle: raw, and with the precompressed copies where there are any."""
     files = [path for path in bundle.rglob("*") if path.is_file() and path.suffix not in {".br", ".gz"}]
     total = {"raw_bytes": sum(path.stat().st_size for path in files)}
     for name, ending in (("gzip_bytes", ".gz"), ("brotli_bytes", ".br")):
