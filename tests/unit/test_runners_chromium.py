@@ -198,6 +198,29 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("whole_group", [True, False])
+@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.2, 0.4, 0.7, 1.1])
+def test_ctrl_c_while_the_browser_starts_ends_everything(tmp_path: Path, seconds: float, whole_group: bool) -> None:
+    bundle = bundle_of(tmp_path, SILENT.encode())
+    command = [sys.executable, "-c", PROGRAM, str(bundle.folder)]
+    pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, start_new_session=True, **pipes) as process:
+        assert process.stdout is not None
+        assert b"Starting" in process.stdout.readline()
+        time.sleep(seconds)
+        if whole_group:
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGINT)
+        try:
+            assert process.wait(timeout=20) == 130
+        finally:
+            process.kill()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_ends_the_browser_and_leaves_nothing(tmp_path: Path, times: int) -> None:
     bundle = bundle_of(tmp_path, SILENT.encode())
