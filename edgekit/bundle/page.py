@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from edgekit.bundle.open import CASES, TENSORS
 from edgekit.facts.survey import Argument, Facts
+from edgekit.golden.images import ImageOptions
 from edgekit.records import manifest as manifests
 from edgekit.records.manifest import FileEntry
 from edgekit.records.tensors import NUMPY_DTYPES
@@ -32,11 +33,12 @@ def config(
     variants: Sequence[Variant],
     model_path: str,
     external_data: Sequence[tuple[str, str]],
+    image: ImageOptions | None = None,
 ) -> dict[str, Any]:
     """Return the page's configuration, checked against its schema.
 
     ``files``: what is in the bundle, by path. ``external_data``: pairs of the location that the model records and the
-    path in the bundle.
+    path in the bundle. ``image``: how the golden cases' pictures became inputs; the page treats a visitor's the same.
     """
     model = files[model_path]
     document = {
@@ -58,6 +60,7 @@ def config(
         "runtime": {"package": runtime.package, "version": runtime.version},
         "variants": [_variant(files, variant) for variant in variants],
         "threads": target.runtime.threads,
+        "image": None if image is None else _image(image),
         "cases_url": url(files[CASES]),
         "tensors_url": url(files[TENSORS]),
         # The manifest lists the page, so the page cannot hold the manifest's hash.
@@ -74,6 +77,16 @@ def _argument(argument: Argument) -> dict[str, Any]:
         "dtype": argument.dtype or argument.type,
         "shape": None if argument.shape is None else list(argument.shape),
         "readable": readable,
+    }
+
+
+def _image(options: ImageOptions) -> dict[str, Any]:
+    return {
+        "size": None if options.size is None else list(options.size),
+        "mean": list(options.mean),
+        "std": list(options.std),
+        "scale": options.scale,
+        "layout": options.layout,
     }
 
 

@@ -12,6 +12,7 @@ from edgekit.bundle.open import CASES, TENSORS, is_safe_path
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts.survey import Facts
 from edgekit.files import json_bytes, replace_folder, sha256_bytes
+from edgekit.golden.images import ImageOptions
 from edgekit.model.external_data import ExternalFile
 from edgekit.model.io import LoadedModel
 from edgekit.progress import Progress, silent
@@ -37,9 +38,12 @@ def build(
     cases: CaseSet,
     title: str,
     force: bool,
+    image: ImageOptions | None = None,
     progress: Progress = silent,
 ) -> Manifest:
     """Write the bundle to ``destination``, whole or not at all; the same inputs give the same bytes.
+
+    ``image``: how pictures became inputs of the golden cases; the page makes a visitor's picture an input in that way.
 
     Raises UsageError when ``destination`` exists and is no bundle, or is one and ``force`` is false, and when the
     runtime lacks a variant of the target; ModelError when the model's external files cannot be laid out; LimitError
@@ -68,6 +72,7 @@ def build(
             variants=variants,
             model_path=model_path,
             external_data=external_data,
+            image=image,
         )
         html = render.render(resources.root("templates") / "web", "index.html.j2", {"config": config})
         writer.add_bytes("index.html", html.encode())

@@ -1,5 +1,7 @@
 /** @file Whatever was thrown, as text a person can read. */
 
+import { readable } from './runtime-messages.js';
+
 const WEBASSEMBLY_ERRORS = new Set(['CompileError', 'LinkError', 'RuntimeError']);
 
 /**
@@ -17,7 +19,7 @@ export function errorText(error) {
     return `The runtime threw the bare number ${error}: a C++ exception that kept no message. Running out of memory is the usual cause.`;
   }
   if (typeof error === 'string' && error.trim() !== '') {
-    return error;
+    return readable(error);
   }
   if (typeof WebAssembly !== 'undefined' && 'Exception' in WebAssembly && error instanceof WebAssembly.Exception) {
     return 'The runtime threw a C++ exception that kept no message. Running out of memory is the usual cause.';
@@ -29,7 +31,7 @@ export function errorText(error) {
     typeof error.message === 'string' &&
     error.message
   ) {
-    return error.message;
+    return readable(error.message);
   }
   return `Something was thrown that carries no message (${Object.prototype.toString.call(error)}).`;
 }
@@ -39,7 +41,7 @@ export function errorText(error) {
  * @returns {string}
  */
 function describe(error) {
-  const message = error.message.trim();
+  const message = readable(error.message.trim());
   if (message === '') {
     return `${error.name || 'Error'} without a message.`;
   }

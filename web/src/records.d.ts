@@ -133,6 +133,25 @@ export interface PageConfig {
     wasm_bytes: number;
   }[];
   threads: number;
+  /**
+   * How edgekit build made pictures into inputs. null: stretched to the model's size, 0 to 1.
+   */
+  image: {
+    /**
+     * [height, width]; null: the model's size, and the picture's own where it fixes none
+     */
+    size: [number, number] | null;
+    /**
+     * @minItems 1
+     */
+    mean: [number, ...number[]];
+    /**
+     * @minItems 1
+     */
+    std: [number, ...number[]];
+    scale: number;
+    layout: 'nchw' | 'nhwc' | null;
+  } | null;
   cases_url: string;
   tensors_url: string;
   manifest_url: string;

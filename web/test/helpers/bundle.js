@@ -94,6 +94,7 @@ export function bundle(model, cases, facts) {
     runtime: { package: 'onnxruntime-web', version: '1.30.0' },
     variants: [variant],
     threads: 0,
+    image: null,
     cases_url: 'cases/cases.json',
     tensors_url: 'cases/cases.safetensors',
     manifest_url: 'manifest.json',
