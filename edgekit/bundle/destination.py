@@ -33,6 +33,11 @@ def check(destination: Path, *, force: bool, sources: Iterable[Path]) -> None:
         raise UsageError(
             f"{destination} holds a bundle already.", hint="--force replaces it; or choose another folder with -o."
         )
+    if _is_inside(Path.cwd(), destination):
+        raise UsageError(
+            f"{destination} holds the folder that you are in, which would be gone from under you.",
+            hint="Run the command from another folder.",
+        )
     inside = [source for source in sources if _is_inside(source, destination)]
     if inside:
         raise UsageError(f"{inside[0]} lies inside the bundle that would be replaced, {destination}.", hint=_ELSEWHERE)

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from edgekit import __version__, console
-from edgekit.errors import EdgekitError, LimitError
+from edgekit.errors import EdgekitError, LimitError, UsageError
 
 SUMMARIES: dict[str, str] = {
     "inspect": "Show what a model is: inputs, outputs, operators, weights.",
@@ -118,6 +118,10 @@ def run(argv: list[str]) -> int:
     except Exception as problem:
         if debug:
             traceback.print_exc()
+        if isinstance(problem, FileNotFoundError) and _is_nowhere():
+            gone = UsageError("The current folder does not exist any more.", hint="Change to another one, or 'cd .'.")
+            console.error(gone)
+            return gone.exit_code
         console.error(
             EdgekitError(
                 f"This is a bug in edgekit: {type(problem).__name__}: {problem}",
@@ -126,3 +130,12 @@ def run(argv: list[str]) -> int:
         )
         return EdgekitError.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _is_nowhere() -> bool:
+    """Return whether the current folder was removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False

@@ -97,6 +97,17 @@ def test_a_damaged_bundle_may_still_be_replaced(linear: Path, tmp_path: Path) ->
     open_bundle(out)
 
 
+def test_the_current_folder_is_not_replaced_under_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    tiny_bundle.make(out)
+    for folder, place in ((out, "."), (out, str(out)), (next(p for p in out.iterdir() if p.is_dir()), "..")):
+        monkeypatch.chdir(folder)
+        with pytest.raises(UsageError, match="the folder that you are in"):
+            check(Path(place), force=True, sources=[])
+    monkeypatch.chdir(tmp_path)
+    check(out, force=True, sources=[])
+
+
 def test_nothing_is_written_into_a_bundle_where_it_would_be_a_file_too_many(tmp_path: Path) -> None:
     out = tmp_path / "out"
     tiny_bundle.make(out)

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -179,3 +180,17 @@ def test_too_little_memory_is_a_limit_and_no_bug(failing: Any, capsys: pytest.Ca
 def test_a_number_that_is_none_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     assert f"Invalid value for '{arguments[-2]}'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
+def test_a_current_folder_that_is_gone_is_no_bug(
+    failing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(FileNotFoundError(2, "No such file or directory"))
+    assert run(["go"]) == 1
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    capsys.readouterr()
+    assert run(["go"]) == 2
+    assert capsys.readouterr().err.startswith("error: The current folder does not exist any more.")
