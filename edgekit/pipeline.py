@@ -90,6 +90,7 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
         cases=cases,
         title=config.title or config.model.stem,
         force=config.force,
+        image=config.cases.image,
         progress=progress,
     )
     return BuildResult(

@@ -15,7 +15,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from edgekit import pipeline, resources
 from edgekit.bundle.open import CASES, TENSORS, open_bundle
+from edgekit.facts import survey as facts
+from edgekit.golden.images import ImageOptions, load_image
 from edgekit.golden.make import CaseOptions
+from edgekit.model import io as model
 from edgekit.pipeline import BuildConfig
 from edgekit.records import cases as case_files
 from edgekit.runners import browsers
@@ -36,6 +39,16 @@ hostile (float[N, 3] first, string[2] second, int64 third) => (float[N, 3] fourt
     fourth = Neg(first)
     fifth = Identity(second)
     sixth = Identity(third)
+}
+"""
+# It returns its picture, or refuses: matrices of 2 rows have 2 columns.
+PICTURES = """
+<ir_version: 8, opset_import: ["" : 17]>
+pictures (float[1, 3, H, W] picture, float[1, C] scale) => (float[1, 3, H, W] same, float[1, 1] product)
+<float[2, 1] two = {1, 1}>
+{
+    same = Identity(picture)
+    product = MatMul(scale, two)
 }
 """
 NAMES = {"first": "<img src=x onerror=pwned()>", "second": "'\"></script>", "fourth": "a/b\\c d\n<b>é☃"}
@@ -77,6 +90,20 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         node.output[:] = [NAMES.get(name, name) for name in node.output]
     (folder / "m.onnx").write_bytes(proto.SerializeToString())
     pipeline.build(BuildConfig(folder / "m.onnx", "wasm", folder / "bundle", title=TITLE))
+    return folder / "bundle"
+
+
+@pytest.fixture(scope="module")
+def normalisation() -> ImageOptions:
+    return ImageOptions(size=(2, 2), mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), scale=1 / 128)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory, normalisation: ImageOptions) -> Path:
+    folder = tmp_path_factory.mktemp("pictures")
+    onnx.save(onnx.parser.parse_model(PICTURES), folder / "m.onnx")
+    options = CaseOptions(dims={"H": 2, "W": 2, "C": 2}, image=normalisation)
+    pipeline.build(BuildConfig(folder / "m.onnx", "wasm", folder / "bundle", cases=options))
     return folder / "bundle"
 
 
@@ -198,6 +225,82 @@ def test_inputs_are_made_typed_or_come_from_a_file_or_a_picture(digits: Path, tm
     assert page.locator(".score.first").count() > 0
 
 
+def random_picture(path: Path, height: int, width: int, mode: str = "RGB") -> Path:
+    pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
+    Image.fromarray(pixels).convert(mode).save(path)
+    return path
+
+
+def first_values(page: Page) -> list[float]:
+    return [float(text) for text in page.inner_text("#outputs .value:nth-of-type(1) .first-values code").split(",")]
+
+
+@pytest.mark.parametrize(("height", "width", "mode"), [(2, 2, "RGB"), (31, 17, "RGB"), (2, 2, "L")])
+def test_a_picture_becomes_the_numbers_that_the_build_makes_of_it(
+    height: int, width: int, mode: str, pictures: Path, normalisation: ImageOptions, tmp_path: Path, visit: Visit
+) -> None:
+    path = random_picture(tmp_path / "picture.png", height, width, mode)
+    argument = facts.survey(model.load(pictures / "model/model.onnx")).inputs[0]
+    expected = load_image(path, argument, normalisation).ravel()
+    page = visit(pictures)
+    page.get_by_label("Fill with").first.select_option("image")
+    assert "As the build did" in page.locator(".image-options option:checked").last.inner_text()
+    page.set_input_files("input[type=file]", path)
+    expect(page.locator("canvas")).to_be_visible()
+    run(page)
+    # The page shows seven digits.
+    np.testing.assert_allclose(first_values(page), expected, rtol=1e-6, atol=1e-6)
+    page.locator(".image-options select").last.select_option("unit")
+    run(page)
+    assert not np.allclose(first_values(page), expected, atol=1e-2)
+
+
+def test_a_picture_gives_its_size_to_a_model_that_fixes_none_as_in_the_build(tmp_path: Path, visit: Visit) -> None:
+    onnx.save(onnx.parser.parse_model(PICTURES), tmp_path / "m.onnx")
+    options = CaseOptions(dims={"H": 4, "W": 4, "C": 2})
+    pipeline.build(BuildConfig(tmp_path / "m.onnx", "wasm", tmp_path / "bundle", cases=options))
+    page = visit(tmp_path / "bundle")
+    page.get_by_label("Fill with").first.select_option("image")
+    page.set_input_files("input[type=file]", random_picture(tmp_path / "picture.png", 2, 2))
+    expect(page.get_by_label("H", exact=True)).to_have_value("2")
+    run(page)
+    expected = load_image(
+        tmp_path / "picture.png", facts.survey(model.load(tmp_path / "m.onnx")).inputs[0], ImageOptions()
+    )
+    np.testing.assert_allclose(first_values(page), expected.ravel(), rtol=1e-6, atol=1e-6)
+
+
+def test_a_failed_run_leaves_no_green_mark_and_says_why_in_words(pictures: Path, visit: Visit) -> None:
+    page = visit(pictures, width=PHONE_WIDTH)
+    assert "within tolerance" in page.inner_text("#outputs .headline")
+    page.get_by_label("C", exact=True).fill("3")
+    page.click("#run")
+    expect(page.locator("#outputs .notice")).to_contain_text("MatMul node")
+    visit.complaints[:] = [text for text in visit.complaints if "MatMul" not in text]  # the runtime's own remark
+    assert not re.search(r"ERROR_CODE|OrtRun|\.h:|::", page.inner_text("#outputs"))
+    assert page.locator("#outputs .mark").count() == 0
+    assert "Outputs of an earlier run" in page.inner_text(".earlier")
+    assert page.locator("#status").bounding_box()["height"] <= 900 / 4  # type: ignore[index]
+    page.get_by_label("C", exact=True).fill("2")
+    run(page)
+    assert page.locator("#outputs .notice, .earlier").count() == 0
+
+
+def test_another_size_turns_the_golden_case_into_random_values_and_says_so(digits: Path, visit: Visit) -> None:
+    page = visit(digits)
+    way = page.get_by_label("Fill with")
+    page.get_by_label("batch").fill("5")
+    page.get_by_label("batch").blur()
+    expect(way).to_have_value("random")
+    assert "the golden case has values for [" in page.inner_text(".input-body")
+    run(page)
+    assert "[5, 10]" in page.inner_text("#outputs")
+    page.locator(".case-action button").first.click()
+    expect(way).to_have_value("case")
+    run(page)
+    assert "within tolerance" in page.inner_text("#outputs .headline")
+
+
 def test_a_case_can_be_loaded_and_all_of_it_works_by_keyboard(digits: Path, visit: Visit) -> None:
     page = visit(digits)
     page.keyboard.press("Tab")
@@ -268,7 +371,8 @@ def test_the_page_of_the_agent_shows_what_it_sent(digits: Path, tmp_path: Path, 
     assert "was sent" in page.inner_text("#status-text")
     assert page.locator("#workbench").is_hidden()
     assert all("✓" in mark for mark in page.locator("#cases .mark").all_inner_texts())
-    assert list((tmp_path / "inbox").rglob("record.json"))
+    [record] = (tmp_path / "inbox").rglob("record.json")
+    assert f"edgekit report RECORDS/{record.parent.name} --bundle BUNDLE" in page.inner_text("#notices")
 
 
 def test_a_model_that_was_changed_on_the_way_is_not_run(digits: Path, visit: Visit) -> None:

@@ -17,6 +17,7 @@ from models_text import LINEAR, parse, write
 from edgekit.bundle.open import load_cases, open_bundle
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts import survey as facts
+from edgekit.golden.images import ImageOptions
 from edgekit.model import external_data
 from edgekit.model import io as model
 from edgekit.records.tensors import same_bits
@@ -131,6 +132,15 @@ def test_another_title_gives_another_bundle(linear: Path, tmp_path: Path) -> Non
     web_bundle.build(linear, tmp_path / "a")
     web_bundle.build(linear, tmp_path / "b", title="other")
     assert open_bundle(tmp_path / "a").manifest_sha256 != open_bundle(tmp_path / "b").manifest_sha256
+
+
+def test_the_page_is_told_how_pictures_became_inputs(linear: Path, tmp_path: Path) -> None:
+    web_bundle.build(linear, tmp_path / "out", image=ImageOptions((4, 5), (0.5,), (1.0, 2.0, 3.0), 2.0, "nhwc"))
+    assert page_config(tmp_path / "out")["image"] == {
+        "size": [4, 5], "mean": [0.5], "std": [1.0, 2.0, 3.0], "scale": 2.0, "layout": "nhwc",
+    }  # fmt: skip
+    web_bundle.build(linear, tmp_path / "none")
+    assert page_config(tmp_path / "none")["image"] is None
 
 
 @pytest.mark.parametrize("title", [HOSTILE, "\udcff broken", ""])

@@ -12,8 +12,16 @@ import {
   shapeOf,
   tensorFromFile,
 } from '../src/demo/fill.js';
-import { imageLayout, imageSize, pixelsToTensor } from '../src/demo/image.js';
+import {
+  NORMALISATIONS,
+  builtNormalisation,
+  imageLayout,
+  imageSize,
+  pictureShape,
+  pixelsToTensor,
+} from '../src/demo/image.js';
 import { decodeNpy } from '../src/demo/npy.js';
+import { resample } from '../src/demo/resample.js';
 import { scoresOf, statisticsOf } from '../src/demo/statistics.js';
 import { bytesText, median, numberText, shapeText, timeText } from '../src/demo/words.js';
 import { encodeTensors } from '../src/tensor-codec.js';
@@ -192,7 +200,8 @@ test('shapes that look like an image are known with their layout', () => {
     ['uint8', [1, 8, 8, 4], 'NHWC 4'],
     ['float16', [1, 28, 28], 'NCHW 1'],
     ['float32', [1, 16, 8, 8], null],
-    ['int64', [1, 3, 8, 8], null],
+    ['int64', [1, 3, 8, 8], 'NCHW 3'],
+    ['int8', [1, 3, 8, 8], null],
     ['float32', [1, 3], null],
     ['float32', null, null],
   ]);
@@ -209,17 +218,65 @@ test('pixels are laid out and scaled as asked', () => {
   /** @param {number[]} shape @param {Partial<Parameters<typeof pixelsToTensor>[2]>} options */
   const of = (shape, options) =>
     elements(
-      pixelsToTensor(pixels, shape, { dtype: 'float64', layout: 'NCHW', channels: 3, scaling: 'bytes', ...options }),
+      pixelsToTensor(pixels, shape, {
+        dtype: 'float64',
+        layout: 'NCHW',
+        channels: 3,
+        normalisation: NORMALISATIONS.bytes,
+        ...options,
+      }),
     );
   assert.deepEqual(of([1, 3, 1, 2], {}), [255, 0, 0, 102, 51, 255]);
   assert.deepEqual(of([1, 1, 2, 3], { layout: 'NHWC' }), [255, 0, 51, 0, 102, 255]);
   assert.deepEqual(of([2, 3, 1, 2], {}).slice(6), [255, 0, 0, 102, 51, 255], 'each image of a batch is the same');
-  assert.deepEqual(of([1, 3, 1, 2], { scaling: 'unit' }), [1, 0, 0, 0.4, 0.2, 1]);
-  assert.deepEqual(of([1, 3, 1, 2], { scaling: 'signed' }).slice(0, 2), [1, -1]);
-  assert.ok(Math.abs(Number(of([1, 3, 1, 2], { scaling: 'imagenet' })[0]) - (1 - 0.485) / 0.229) < 1e-12);
+  assert.deepEqual(of([1, 3, 1, 2], { normalisation: NORMALISATIONS.unit }), [1, 0, 0, 0.4, 0.2, 1]);
+  assert.deepEqual(of([1, 3, 1, 2], { normalisation: NORMALISATIONS.signed }).slice(0, 2), [1, -1]);
+  assert.ok(
+    Math.abs(Number(of([1, 3, 1, 2], { normalisation: NORMALISATIONS.imagenet })[0]) - (1 - 0.485) / 0.229) < 1e-12,
+  );
   assert.deepEqual(of([1, 1, 1, 2], { channels: 1 }), [82, 89]);
   assert.deepEqual(of([1, 1, 2, 4], { layout: 'NHWC', channels: 4, dtype: 'uint8' }), [...pixels]);
   assert.throws(() => of([1, 3, 2, 2], {}), /2 pixels do not make/);
+});
+
+test('a picture is made as the build was told, and as the build does by itself', () => {
+  const input = argument('float32', [null, 3, 'h', 'w']);
+  const build = { size: null, mean: [1, 2, 3], std: [4], scale: 2, layout: null };
+  assert.equal(builtNormalisation(input, 3, null), 'unit');
+  const told = /** @type {import('../src/demo/image.js').BuildOptions} */ (build);
+  assert.deepEqual(builtNormalisation(input, 3, told), { scale: 2, mean: [1, 2, 3], std: [4] });
+  assert.equal(builtNormalisation(input, 1, told), 'unit', 'three means are not of a grey picture');
+  assert.equal(builtNormalisation(argument('uint8', [3, 1, 1]), 3, told), 'bytes');
+  const pixels = Uint8ClampedArray.of(10, 20, 30, 255);
+  const options = /** @type {const} */ ({ dtype: 'float64', layout: 'NCHW', channels: 3 });
+  assert.deepEqual(
+    elements(pixelsToTensor(pixels, [3, 1, 1], { ...options, normalisation: { scale: 2, mean: [1, 2, 3], std: [4] } })),
+    [19 / 4, 38 / 4, 57 / 4],
+  );
+});
+
+test('the layout that the build was told is taken, and open axes take the size of the picture', () => {
+  const open = argument('float32', ['n', 'h', 'w', 'c']);
+  assert.equal(imageLayout(open), null);
+  assert.deepEqual(imageLayout(open, 'nhwc'), { layout: 'NHWC', channels: 3 });
+  assert.deepEqual(imageLayout(argument('float32', [1, 3, 4, 3]), 'nhwc'), { layout: 'NHWC', channels: 3 });
+  assert.deepEqual(imageLayout(argument('float32', null), 'nchw'), { layout: 'NCHW', channels: 3 });
+  assert.equal(imageLayout(argument('float32', [1, 5, 4, 3]), 'nchw'), null);
+  assert.deepEqual(pictureShape(open, [2, 1, 1, 1], { layout: 'NHWC', channels: 3 }, [7, 9]), [2, 7, 9, 3]);
+  const fixed = argument('float32', ['n', 3, 4, 'w']);
+  assert.deepEqual(pictureShape(fixed, [2, 3, 4, 1], { layout: 'NCHW', channels: 3 }, [7, 9]), [2, 3, 4, 9]);
+});
+
+test('pixels are resized as Pillow resizes them', () => {
+  // Image.fromarray(red).resize((3, 1), BILINEAR) and so on, with Pillow 12.
+  const red = [0, 255, 10, 200, 50, 90, 17];
+  const data = Uint8ClampedArray.from(red.flatMap((value) => [value, 0, 0, 255]));
+  const row = { data, width: 7, height: 1 };
+  const channel = (/** @type {Uint8ClampedArray} */ pixels) => [...pixels].filter((_, index) => index % 4 === 0);
+  assert.equal(resample(row, 7, 1), row);
+  assert.deepEqual(channel(resample(row, 3, 1).data), [111, 117, 55]);
+  assert.deepEqual(channel(resample(row, 10, 1).data), [0, 140, 194, 22, 134, 148, 52, 80, 57, 17]);
+  assert.deepEqual(channel(resample({ data, width: 1, height: 7 }, 1, 3).data), [111, 117, 55]);
 });
 
 test('statistics pass over what is not finite, and count it', () => {

@@ -3,7 +3,7 @@
 import { errorText } from '../errors.js';
 import { postRecord, runParity } from '../parity-agent.js';
 import { CasesView } from './cases-view.js';
-import { byId, painted } from './dom.js';
+import { byId, element, painted } from './dom.js';
 import { showEnvironment } from './environment-view.js';
 import { notice } from './status.js';
 import { showTimes } from './times-view.js';
@@ -46,6 +46,13 @@ export async function showAgent(config, host, options, status) {
     status.say(
       `The record of this device was sent. edgekit keeps it as ${id}; the verdict is edgekit’s.`,
       record.error === null ? 'ready' : 'failed',
+    );
+    notice(
+      'good',
+      'How this record is judged',
+      'edgekit parity judges it at once. A record that went to edgekit serve waits for: ',
+      element('code', {}, `edgekit report RECORDS/${id} --bundle BUNDLE`),
+      ' with the folder that edgekit serve named for records, and that of this bundle.',
     );
     return 'done';
   } catch (error) {

@@ -6,8 +6,9 @@ import { openBundle, replay } from '../parity-agent.js';
 import { CasesView, markBadge, markOf } from './cases-view.js';
 import { byId, element, painted } from './dom.js';
 import { showEnvironment } from './environment-view.js';
+import { FillError } from './fill.js';
 import { InputsView } from './inputs-view.js';
-import { showOutputs } from './outputs-view.js';
+import { showNoOutputs, showOutputs } from './outputs-view.js';
 import { notice } from './status.js';
 import { showTimes } from './times-view.js';
 import { timeText } from './words.js';
@@ -59,7 +60,9 @@ class Demo {
     this.cases = cases;
     this.status = status;
     this.software = softwareAdapter && opened.variant.execution_provider === 'webgpu';
-    this.inputs = new InputsView(config.model.inputs, cases.cases, () => this.#whileBusy(() => this.#run()));
+    this.inputs = new InputsView(config.model.inputs, cases.cases, config.image, () =>
+      this.#whileBusy(() => this.#run()),
+    );
     this.casesView = new CasesView(cases, {
       onLoad: (entry) => this.#load(entry),
       onReplay: () => this.#whileBusy(() => this.#replayAll()),
@@ -106,10 +109,21 @@ class Demo {
   }
 
   async #run() {
-    const { values, goldenCase } = await this.inputs.collect();
-    this.status.say('Running…');
-    await painted();
-    const run = await this.opened.session.run(values, goldenCase?.feed_back ?? null);
+    /** @type {import('./inputs-view.js').Filled} */
+    let filled;
+    /** @type {import('../session.js').Run} */
+    let run;
+    try {
+      filled = this.inputs.collect();
+      this.status.say('Running…');
+      await painted();
+      run = await this.opened.session.run(filled.values, filled.goldenCase?.feed_back ?? null);
+    } catch (error) {
+      showNoOutputs(errorText(error));
+      this.status.say(error instanceof FillError ? error.message : 'The run failed. Outputs says why.', 'failed');
+      return;
+    }
+    const { goldenCase } = filled;
     this.#later.push(run.run_ms);
     this.#showTimes();
     const shown =

@@ -4,8 +4,8 @@ import { isNumberDtype, reader } from '../tensor.js';
 import { errorText } from '../errors.js';
 import { choice, element, labelled } from './dom.js';
 import { FillError, adoptShape, makeTensor, parseText, shapeOf, tensorFromFile } from './fill.js';
-import { drawImage, imageLayout, imageSize, pixelsToTensor } from './image.js';
 import { statisticsLine, typeTag } from './outputs-view.js';
+import { PictureField } from './picture-field.js';
 import { numberText, shapeText } from './words.js';
 
 /**
@@ -40,11 +40,14 @@ export class InputField {
 
   #text = '';
 
-  /** @type {Blob | null} */
-  #picture = null;
+  /** @type {PictureField | null} null: this input takes no pictures */
+  #picture;
 
-  /** @type {{ layout: import('./image.js').Layout, scaling: import('./image.js').Scaling, fit: import('./image.js').Fit }} */
-  #imageOptions;
+  /** @type {readonly number[]} of an input of unknown rank, as the picture makes it */
+  #pictureShape = [];
+
+  /** Why the values are no longer those of the golden case. */
+  #note = '';
 
   #problem = element('p', { class: 'problem', role: 'alert' });
 
@@ -60,20 +63,23 @@ export class InputField {
    * @param {Tensor | null} options.example from a golden case
    * @param {ReadonlyMap<string, number>} options.sizes of open axes, shared by all inputs
    * @param {(sizes: ReadonlyMap<string, number>) => void} options.onAdopt hears the sizes that a given tensor brings
+   * @param {() => void} options.onResize the sizes changed, for the other inputs too
+   * @param {import('./image.js').BuildOptions | null} options.build how pictures became inputs of the golden cases
    */
   constructor(input, options) {
     this.input = input;
     this.options = options;
-    const image = imageLayout(input);
-    this.#imageOptions = {
-      layout: image?.layout ?? 'NCHW',
-      scaling: input.dtype === 'uint8' ? 'bytes' : 'unit',
-      fit: 'contain',
-    };
+    this.#picture = PictureField.for(input, options.build, {
+      onChoose: () => this.#adoptPicture(),
+      onChange: () => this.collect(),
+      onProblem: (error) => {
+        this.#problem.textContent = errorText(error);
+      },
+    });
     const offered = /** @type {Way[]} */ (Object.keys(WAYS)).filter(
       (way) =>
         (way !== 'case' || options.example !== null) &&
-        (way !== 'image' || image !== null) &&
+        (way !== 'image' || this.#picture !== null) &&
         (way !== 'file' || isNumberDtype(input.dtype)),
     );
     this.#way = options.example === null ? 'random' : 'case';
@@ -108,21 +114,36 @@ export class InputField {
     this.#tensor = tensor;
     this.#select.value = 'case';
     this.#way = 'case';
+    this.#note = '';
+    this.#problem.textContent = '';
     this.#adopt();
     this.#draw();
   }
 
+  /** Take note of sizes that were changed elsewhere: the golden case has values for its own sizes alone. */
+  resize() {
+    if (this.#way === 'case' && this.#tensor !== null && this.#tensor.shape.join() !== this.#shape().join()) {
+      const { shape } = this.#tensor;
+      this.#select.value = 'random';
+      this.#setWay('random');
+      this.#note = `Random now: the golden case has values for ${shapeText(shape)} only. `;
+      this.#draw();
+    } else if (this.#way === 'image') {
+      this.#picture?.refresh();
+    }
+  }
+
   /**
-   * @returns {Promise<Tensor | null>} null when the value is not right; the note beside the input says why
+   * @returns {Tensor | null} null when the value is not right; the note beside the input says why
    */
-  async collect() {
+  collect() {
     this.#problem.textContent = '';
     try {
       const shape = this.#shape();
-      const tensor = await this.#make(shape);
+      const tensor = this.#make(shape);
       if (tensor.shape.join() !== shape.join()) {
         throw new FillError(
-          `Its shape is ${shapeText(tensor.shape)}, but the sizes above make it ${shapeText(shape)}.`,
+          `Its shape is ${shapeText(tensor.shape)}, but the sizes above ask for ${shapeText(shape)}.`,
         );
       }
       return tensor;
@@ -137,12 +158,15 @@ export class InputField {
     if (this.input.shape !== null) {
       return shapeOf(this.input, this.options.sizes);
     }
+    if (this.#way === 'image') {
+      return this.#pictureShape;
+    }
     return (this.#way === 'case' || this.#way === 'file' ? this.#tensor : this.options.example)?.shape ?? [];
   }
 
   /**
    * @param {readonly number[]} shape
-   * @returns {Tensor | Promise<Tensor>}
+   * @returns {Tensor}
    */
   #make(shape) {
     switch (this.#way) {
@@ -155,29 +179,10 @@ export class InputField {
       case 'text':
         return parseText(this.#text, this.input.dtype, shape);
       case 'image':
-        return this.#imageTensor(shape);
+        return /** @type {PictureField} */ (this.#picture).tensor(shape);
       default:
         return makeTensor(this.#way, this.input.dtype, shape, { random: Math.random, range: this.options.range });
     }
-  }
-
-  /**
-   * @param {readonly number[]} shape
-   * @returns {Promise<Tensor>}
-   */
-  async #imageTensor(shape) {
-    if (this.#picture === null) {
-      throw new FillError('Choose a picture.');
-    }
-    const { layout, scaling, fit } = this.#imageOptions;
-    const channels = (layout === 'NCHW' ? shape.at(-3) : shape.at(-1)) ?? 1;
-    const { pixels, canvas } = await drawImage(this.#picture, imageSize(shape, layout), fit);
-    canvas.className = 'thumbnail';
-    canvas.setAttribute('role', 'img');
-    canvas.setAttribute('aria-label', `The picture as the model gets it, ${canvas.width} by ${canvas.height}`);
-    this.#body.querySelector('canvas')?.remove();
-    this.#body.append(canvas);
-    return pixelsToTensor(pixels, shape, { dtype: this.input.dtype, layout, channels, scaling });
   }
 
   /** @param {Way} way */
@@ -190,6 +195,7 @@ export class InputField {
       this.#caseId = null;
     }
     this.#way = way;
+    this.#note = '';
     this.#problem.textContent = '';
     this.#draw();
   }
@@ -215,9 +221,11 @@ export class InputField {
       case 'file':
         return [this.#fileField(), ...(this.#tensor === null ? [] : [summary(this.#tensor)])];
       case 'image':
-        return this.#imageFields();
+        return this.#picture?.nodes() ?? [];
       default:
-        return this.#way === 'random' ? [element('p', { class: 'hint' }, this.#randomHint())] : [];
+        return this.#way === 'random'
+          ? [element('p', { class: 'hint', role: 'status' }, this.#note, this.#randomHint())]
+          : [];
     }
   }
 
@@ -260,6 +268,7 @@ export class InputField {
       const { tensor, note } = tensorFromFile(bytes, file.name, this.input, this.#shape());
       this.#tensor = tensor;
       this.#adopt();
+      this.options.onResize();
       this.#body.querySelector('.given')?.remove();
       this.#body.append(summary(tensor, `${file.name} · ${note}`));
     } catch (error) {
@@ -269,62 +278,17 @@ export class InputField {
     }
   }
 
-  /** @returns {Node[]} */
-  #imageFields() {
-    const file = element('input', { type: 'file', accept: 'image/*' });
-    file.addEventListener('change', () => {
-      this.#picture = file.files?.[0] ?? null;
-      this.#collectPreview();
-    });
-    const { layout, scaling, fit } = this.#imageOptions;
-    const set = (/** @type {'layout' | 'scaling' | 'fit'} */ name) => (/** @type {string} */ value) => {
-      this.#imageOptions = { ...this.#imageOptions, [name]: value };
-      this.#collectPreview();
-    };
-    return [
-      labelled('Picture', file),
-      element(
-        'div',
-        { class: 'image-options' },
-        choice(
-          'Layout',
-          [
-            ['NCHW', 'NCHW (channels first)'],
-            ['NHWC', 'NHWC (channels last)'],
-          ],
-          layout,
-          set('layout'),
-        ),
-        choice(
-          'Resize',
-          [
-            ['contain', 'Fit inside, black border'],
-            ['cover', 'Fill, cut the edges'],
-            ['stretch', 'Stretch'],
-          ],
-          fit,
-          set('fit'),
-        ),
-        choice(
-          'Values',
-          [
-            ['unit', '0 to 1'],
-            ['signed', '-1 to 1'],
-            ['imagenet', 'ImageNet mean and deviation'],
-            ['bytes', '0 to 255'],
-          ],
-          scaling,
-          set('scaling'),
-        ),
-      ),
-    ];
-  }
-
-  /** Show at once how the model will get the picture. */
-  #collectPreview() {
-    if (this.#picture !== null) {
-      void this.collect();
+  /** Take the sizes that the picture gives, and show at once how the model will get it. */
+  #adoptPicture() {
+    this.#problem.textContent = '';
+    const { input, options } = this;
+    const picture = /** @type {PictureField} */ (this.#picture);
+    if (input.shape === null) {
+      this.#pictureShape = picture.shapeFor([1, 1, 1, 1]);
+    } else {
+      options.onAdopt(adoptShape(input, picture.shapeFor(this.#shape()), options.sizes));
     }
+    options.onResize();
   }
 }
 

@@ -30,9 +30,10 @@ export class InputsView {
   /**
    * @param {readonly Argument[]} inputs
    * @param {readonly GoldenCase[]} cases
+   * @param {import('./image.js').BuildOptions | null} build how pictures became inputs of the cases
    * @param {() => void} onRun
    */
-  constructor(inputs, cases, onRun) {
+  constructor(inputs, cases, build, onRun) {
     this.#cases = cases;
     this.#fields = inputs.map((input) => {
       const given = cases.flatMap((entry) => entry.inputs.find(({ name }) => name === input.name)?.tensor ?? []);
@@ -40,6 +41,8 @@ export class InputsView {
         range: rangeOf(given.slice(0, 4)),
         example: given[0] ?? null,
         onAdopt: (sizes) => this.#adopt(sizes),
+        onResize: () => this.#resize(),
+        build,
         sizes: this.#sizes,
       });
     });
@@ -87,7 +90,10 @@ export class InputsView {
           value: 1,
           inputmode: 'numeric',
         });
-        field.addEventListener('change', () => this.#sizes.set(key, Math.max(0, Math.trunc(field.valueAsNumber) || 0)));
+        field.addEventListener('change', () => {
+          this.#sizes.set(key, Math.max(0, Math.trunc(field.valueAsNumber) || 0));
+          this.#resize();
+        });
         this.#sizeFields.set(key, field);
         fields.push(labelled(label, field));
       }
@@ -108,6 +114,12 @@ export class InputsView {
     }
   }
 
+  #resize() {
+    for (const field of this.#fields) {
+      field.resize();
+    }
+  }
+
   /** @param {GoldenCase} entry */
   loadCase(entry) {
     for (const field of this.#fields) {
@@ -121,15 +133,15 @@ export class InputsView {
   }
 
   /**
-   * @returns {Promise<Filled>}
-   * @throws {FillError} when an input is not filled rightly; the form says which
+   * @returns {Filled}
+   * @throws {FillError} when an input has no valid value; the form says which
    */
-  async collect() {
+  collect() {
     /** @type {Value[]} */
     const values = [];
     let problems = 0;
     for (const field of this.#fields) {
-      const tensor = await field.collect();
+      const tensor = field.collect();
       if (tensor === null) {
         problems += 1;
       } else {
@@ -139,8 +151,8 @@ export class InputsView {
     if (problems > 0) {
       throw new FillError(
         problems === 1
-          ? 'One input is not filled rightly: see the note beside it.'
-          : `${problems} inputs are not filled rightly: see the notes beside them.`,
+          ? 'One input needs another value: see the note below it.'
+          : `${problems} inputs need other values: see the notes below them.`,
       );
     }
     const ids = new Set(this.#fields.map((field) => field.caseId));

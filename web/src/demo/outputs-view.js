@@ -22,6 +22,27 @@ export function showOutputs(outputs, headline) {
 }
 
 /**
+ * Say why there are no outputs. Those of an earlier run stay, below, without a mark and dimmed.
+ *
+ * @param {string} reason
+ */
+export function showNoOutputs(reason) {
+  const place = byId('outputs');
+  const earlier = place.querySelector('.earlier') ?? element('div', { class: 'earlier' });
+  if (!earlier.isConnected && place.querySelector('.headline') !== null) {
+    earlier.append(element('p', { class: 'earlier-note' }, 'Outputs of an earlier run'), ...place.childNodes);
+    earlier.querySelectorAll('.headline .mark, .headline small').forEach((mark) => mark.remove());
+  }
+  const why = element(
+    'div',
+    { class: 'notice bad' },
+    element('strong', {}, 'This run gave no outputs.'),
+    element('p', {}, reason),
+  );
+  place.replaceChildren(why, ...(earlier.hasChildNodes() ? [earlier] : []));
+}
+
+/**
  * @param {Value} output
  * @returns {HTMLElement}
  */
