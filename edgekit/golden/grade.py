@@ -2,7 +2,7 @@
 
 Every distance is counted in tolerances: an output at distance 1 from its reference is just on the edge of passing
 ``edgekit.compare``. A case is weak when weights that are 1 % wrong would pass it, and chaotic when a change of one unit
-in the last place of its inputs would fail it.
+in the last place, or more threads, would fail it.
 """
 
 import math
@@ -48,8 +48,9 @@ class Shift:
 class Graded:
     """A grade and what selection needs beside it.
 
-    ``chaotic``: one ulp fails this case. ``calm``: one ulp moves no output by more than a tenth of its
-    tolerance; a network rounds in each of its layers, so where one ulp takes half of it, a right device may fail.
+    ``chaotic``: one ulp, or more threads, fail this case. ``calm``: neither moves an output by more than a
+    tenth of its tolerance; a network rounds in each of its layers, so where one ulp takes half of it, a right device
+    may fail.
     """
 
     grade: Grade
@@ -86,33 +87,43 @@ def _shift_of(reference: Value, moved: Value, tolerance: Tolerance) -> Shift | N
 def grade(
     reference: Sequence[Value],
     *,
-    one_ulp: Sequence[Value] | None,
+    rounded: Mapping[str, Sequence[Value] | None],
     disturbed: Sequence[Value] | None,
     others: Sequence[Sequence[Value]],
     judge: Judge,
 ) -> Graded:
     """Grade one case from its reference outputs.
 
-    ``one_ulp``: the outputs when every float input and weight moves by one unit in the last place and two threads
-    share the work (None: not measured). ``disturbed``: the outputs of the model whose weights are disturbed by
-    1 % (None: not measured). ``others``: the outputs of cases with other values of the same shapes.
+    ``rounded``: the outputs of experiments that a right device may differ by, by what they were in words: every float
+    input and weight moved by one unit in the last place; more threads. ``disturbed``: the outputs of the model whose
+    weights are disturbed by 1 %. None there: not measured. ``others``: the outputs of cases with other values of the
+    same shapes. The ``ulp_shift`` of the grade is that of the experiment that moved most.
     """
-    ulp_shift = None if one_ulp is None else shift(reference, one_ulp, judge)
+    cause, rounding = _largest(reference, rounded, judge)
     weight_shift = None if disturbed is None else shift(reference, disturbed, judge)
-    chaotic = ulp_shift is not None and ulp_shift.in_tolerances > 1
-    calm = ulp_shift is None or ulp_shift.in_tolerances <= _CALM
+    chaotic = rounding is not None and rounding.in_tolerances > 1
+    calm = rounding is None or rounding.in_tolerances <= _CALM
     weak = list(_degenerate(reference, judge))
-    if chaotic and ulp_shift is not None:
-        weak.append(
-            "chaotic: one ulp in inputs and weights, or a second thread, moves an output by "
-            f"{ulp_shift.relative:.2g} of its scale"
-        )
+    if chaotic and rounding is not None:
+        weak.append(f"chaotic: {cause} moved an output by {rounding.relative:.2g} of its scale")
     if not weak and _blind(reference, others, judge):
         weak.append("blind: other inputs give the same outputs")
     if not weak and weight_shift is not None and weight_shift.in_tolerances <= 1:
         weak.append("insensitive: weights disturbed by 1 % pass the tolerance")
-    relative = [None if found is None else found.relative for found in (ulp_shift, weight_shift)]
+    relative = [None if found is None else found.relative for found in (rounding, weight_shift)]
     return Graded(Grade(relative[0], relative[1], tuple(weak)), chaotic, calm)
+
+
+def _largest(
+    reference: Sequence[Value], experiments: Mapping[str, Sequence[Value] | None], judge: Judge
+) -> tuple[str, Shift | None]:
+    """Return the experiment that moved the outputs most, in tolerances, and by how much; None: nothing was measured."""
+    measured: list[tuple[str, Shift]] = [
+        (cause, found)
+        for cause, moved in experiments.items()
+        if moved is not None and (found := shift(reference, moved, judge)) is not None
+    ]
+    return max(measured, key=lambda pair: (pair[1].in_tolerances, pair[1].relative), default=("", None))
 
 
 def _blind(reference: Sequence[Value], others: Sequence[Sequence[Value]], judge: Judge) -> bool:

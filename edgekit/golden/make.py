@@ -13,7 +13,7 @@ from edgekit.desktop.run import Feed
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts.survey import Argument, Facts
 from edgekit.golden import probe, rounds, samples, selection, trial
-from edgekit.golden.grade import Judge, grade
+from edgekit.golden.grade import Judge
 from edgekit.golden.images import ImageOptions
 from edgekit.golden.probe import Plan
 from edgekit.golden.selection import Tried
@@ -110,7 +110,7 @@ def _sampled(bench: Bench, given: Sequence[samples.Sample], feed_back: FeedBack 
             left_out.append(f"{origin}: the desktop runtime refuses it: {one.error}"[:_MOST_REASON])
             continue
         others = [t.outputs for t in trials if t.outputs is not None and not selection.same_feed(t.feed, one.feed)]
-        graded = grade(one.outputs, one_ulp=one.one_ulp, disturbed=one.disturbed, others=others, judge=judge)
+        graded = one.graded(others, judge)
         name = _fresh_id(origin.removeprefix("sample "), [case.id for case in cases])
         cases.append(GoldenCase(name, origin, values, one.outputs, graded.grade, feed_back))
     return _Found(tuple(cases), tuple(left_out))
@@ -173,7 +173,7 @@ def _left_out(by_slot: Iterable[Sequence[Tried]], kept: Sequence[Tried], plan: P
         if first not in kept and reason:
             setup = plan.describe(first.slot.setup) if first.slot.setup != plan.setups[0] else ""
             groups.setdefault(reason, []).append(f"{first.recipe.kind}{f' ({setup})' if setup else ''}")
-    return [f"Left out: {', '.join(dict.fromkeys(names))}: {reason}" for reason, names in groups.items()]
+    return [f"{', '.join(dict.fromkeys(names))}: {reason}" for reason, names in groups.items()]
 
 
 def _referred(
@@ -193,7 +193,7 @@ def _referred(
     cases, left_out = [], list(found.left_out)
     for case, result in zip(found.cases, done.results, strict=True):
         if result.outputs is None:
-            left_out.append(f"{case.id} left out: the reference has no answer: {result.error}"[:_MOST_REASON])
+            left_out.append(f"{case.id}: the reference has no answer: {result.error}"[:_MOST_REASON])
         else:
             cases.append(replace(case, outputs=result.outputs))
     optimization = "disabled" if done.runtime == "onnxruntime" else "none"

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 
 from edgekit.golden import selection
-from edgekit.golden.grade import Judge, grade
+from edgekit.golden.grade import Judge
 from edgekit.golden.inputs import Recipe
 from edgekit.golden.probe import Plan
 from edgekit.golden.selection import Slot, Tried
@@ -69,6 +69,6 @@ def _try(bench: Bench, plan: Plan, judge: Judge, pairs: Pairs, earlier: Sequence
         alike = (pair for pair in peers if pair[0].slot.setup == this.slot.setup)
         different = (outputs for other, outputs in alike if not selection.same_feed(other.feed, this.feed))
         others = list(itertools.islice(different, _MOST_OTHERS))
-        graded = grade(one.outputs, one_ulp=one.one_ulp, disturbed=one.disturbed, others=others, judge=judge)
+        graded = one.graded(others, judge)
         found.append(Tried(this.slot, this.recipe, this.feed, one.outputs, graded))
     return found

@@ -16,7 +16,7 @@ class Grade:
     """What a case can prove.
 
     ``ulp_shift``: the largest change of any output, relative to that output's scale, when every float input and weight
-    moves by one unit in the last place and a second thread takes part. ``weight_shift``: the same when the weights are
+    moves by one unit in the last place, or when more threads take part. ``weight_shift``: the same when the weights are
     disturbed by 1 %. None: not measured. ``weak`` lists in words why the case proves little; a case with an empty list
     is strong.
     """

@@ -19,11 +19,17 @@ def outputs(array: object, name: str = "y") -> tuple[Value, ...]:
 
 
 def graded(
-    reference: object, *, ulp: object = None, disturbed: object = None, others: tuple[object, ...] = ()
+    reference: object,
+    *,
+    ulp: object = None,
+    threads: object = None,
+    disturbed: object = None,
+    others: tuple[object, ...] = (),
 ) -> Graded:
     return grade(
         outputs(reference),
-        one_ulp=None if ulp is None else outputs(ulp),
+        rounded={"one ulp": None if ulp is None else outputs(ulp)}
+        | ({"2 threads": outputs(threads)} if threads is not None else {}),
         disturbed=None if disturbed is None else outputs(disturbed),
         others=[outputs(other) for other in others],
         judge=JUDGE,
@@ -62,12 +68,12 @@ def test_one_number_one_label_or_one_text_is_not_degenerate(reference: object) -
 
 def test_one_good_output_is_enough() -> None:
     both = (*outputs(np.zeros(3, np.float32)), *outputs(GOOD, "z"))
-    assert grade(both, one_ulp=None, disturbed=None, others=[], judge=JUDGE).grade.strong
+    assert grade(both, rounded={}, disturbed=None, others=[], judge=JUDGE).grade.strong
 
 
 def test_outputs_that_are_no_tensors_prove_nothing() -> None:
     found = grade(
-        (Value("y", "seq(tensor(float))", None, "a sequence"),), one_ulp=None, disturbed=None, others=[], judge=JUDGE
+        (Value("y", "seq(tensor(float))", None, "a sequence"),), rounded={}, disturbed=None, others=[], judge=JUDGE
     )
     assert "not comparable" in found.grade.weak[0]
 
@@ -80,6 +86,15 @@ def test_a_case_that_rounding_fails_is_chaotic() -> None:
     found = graded(GOOD, ulp=GOOD * 1.01, disturbed=GOOD * 2)
     assert found.chaotic
     assert "chaotic" in found.grade.weak[0]
+
+
+def test_a_case_that_another_thread_fails_is_chaotic_though_one_ulp_moves_nothing() -> None:
+    labels = np.array([1, 2, 2], np.int64)
+    found = graded(labels, ulp=labels, threads=labels[::-1].copy(), disturbed=labels + 1)
+    assert found.chaotic
+    assert found.grade.ulp_shift
+    assert "chaotic: 2 threads moved" in found.grade.weak[0]
+    assert graded(labels, ulp=labels, threads=labels, disturbed=labels + 1).grade.strong
 
 
 def test_a_case_that_rounding_nearly_fails_is_strong_but_not_calm() -> None:
