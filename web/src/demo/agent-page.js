@@ -51,7 +51,7 @@ export async function showAgent(config, host, options, status) {
       'good',
       'How this record is judged',
       'edgekit parity judges it at once. A record that went to edgekit serve waits for: ',
-      element('code', {}, `edgekit report RECORDS/${id} --bundle BUNDLE`),
+      element('code', {}, `edgekit report RECORDS/${id} `, element('span', { class: 'unbroken' }, '--bundle BUNDLE')),
       ' with the folder that edgekit serve named for records, and that of this bundle.',
     );
     return 'done';

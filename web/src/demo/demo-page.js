@@ -120,7 +120,10 @@ class Demo {
       run = await this.opened.session.run(filled.values, filled.goldenCase?.feed_back ?? null);
     } catch (error) {
       showNoOutputs(errorText(error));
-      this.status.say(error instanceof FillError ? error.message : 'The run failed. Outputs says why.', 'failed');
+      this.status.say(
+        error instanceof FillError ? error.message : 'The run failed. The reason stands under Outputs.',
+        'failed',
+      );
       return;
     }
     const { goldenCase } = filled;
