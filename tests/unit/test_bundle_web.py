@@ -258,5 +258,5 @@ def test_a_runtime_without_the_targets_variant_is_refused(linear: Path, tmp_path
         web_bundle.build(linear, tmp_path / "out", target="webgpu", runtime=RuntimeDist(tmp_path, "p", "1", cpu, False))
     target = targets.load("wasm")
     unknown = replace(target, runtime=replace(target.runtime, variants=("wsam",)))
-    with pytest.raises(UsageError, match="has no variant 'wsam'.*(?i:did you mean 'wasm')"):
+    with pytest.raises(UsageError, match=r"has no variant 'wsam'.*(?i:did you mean 'wasm')"):
         web_bundle.build(linear, tmp_path / "out", target=unknown)
