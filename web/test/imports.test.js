@@ -10,14 +10,16 @@ const ROWS = [
   ['demo/demo-page', 'demo/agent-page'],
   ['demo/inputs-view', 'demo/cases-view', 'demo/environment-view', 'demo/times-view'],
   ['demo/input-field'],
+  ['demo/picture-field'],
   ['demo/outputs-view', 'demo/status', 'demo/image'],
-  ['demo/fill', 'demo/statistics'],
+  ['demo/fill', 'demo/statistics', 'demo/resample'],
   ['demo/dom', 'demo/npy', 'demo/words'],
   ['parity-agent'],
   ['open-model', 'golden-cases', 'run-record', 'tolerance'],
   ['session', 'download', 'tensor-codec'],
   ['runtime-loader', 'environment'],
   ['errors', 'tensor', 'sha256'],
+  ['runtime-messages'],
 ];
 
 /**
