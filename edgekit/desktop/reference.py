@@ -33,6 +33,15 @@ def is_recorded(spec: str | None) -> bool:
     return spec is not None and Path(spec).suffix.lower() in (".npz", ".safetensors")
 
 
+def needs(spec: str) -> str:
+    """Say what a reference must do to be one: a hint for errors."""
+    if is_recorded(spec):
+        return "Recorded outputs are keyed 'case/output/name', where the case is named after the file of a --sample."
+    if Path(spec).suffix.lower() == ".onnx":
+        return "The reference model must take the inputs and give the outputs of the model, by name and dtype."
+    return "The callable must take a dict of input name to array, and return one of every output name to array."
+
+
 def outputs(
     spec: str | None,
     model: Path,
@@ -150,7 +159,7 @@ def _conformed(result: DesktopResult, declared: Sequence[Argument]) -> DesktopRe
             values.append(Value(argument.name, argument.type, None, note))
             continue
         if value is None:
-            listed = ", ".join(f"'{name}'" for name in given)
+            listed = ", ".join(f"'{name}'" for name in given) or "none"
             return DesktopResult(None, f"the reference gives no output '{argument.name}'; it gives {listed}")
         cast = _cast(value, argument.dtype)
         if cast is None:

@@ -25,8 +25,11 @@ from edgekit.records.tensors import NUMPY_DTYPES
 from edgekit.targets.load import Target
 
 _MOST_REASON = 200
+_MOST_REASONS = 3
 _MOST_ID = 60
 _NO_IMAGE_OPTIONS = ImageOptions()
+
+Shape = tuple[int | str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,7 @@ def _referred(
         limits=options.limits,
         progress=progress,
     )
+    _check_answers(spec, [result.error for result in done.results])
     cases, left_out = [], list(found.left_out)
     for case, result in zip(found.cases, done.results, strict=True):
         if result.outputs is None:
@@ -199,6 +203,19 @@ def _referred(
     optimization = "disabled" if done.runtime == "onnxruntime" else "none"
     reference = Reference(spec, done.runtime, done.runtime_version, optimization)
     return _Found(tuple(cases), tuple(left_out)), reference
+
+
+def _check_answers(spec: str, errors: Sequence[str | None]) -> None:
+    """Raise UsageError when a reference answers nothing at all; each reason once, however many cases have it."""
+    if any(error is None for error in errors):
+        return
+    reasons = list(dict.fromkeys(str(error)[:_MOST_REASON].removesuffix(".") for error in errors))
+    more = f"; and {len(reasons) - _MOST_REASONS} more reasons" if len(reasons) > _MOST_REASONS else ""
+    raise UsageError(
+        f"--reference {spec} answers none of the {len(errors)} golden cases: "
+        f"{'; '.join(reasons[:_MOST_REASONS])}{more}.",
+        hint=references.needs(spec),
+    )
 
 
 def _feed_back(options: CaseOptions, inputs: Sequence[Argument], outputs: Sequence[Argument]) -> FeedBack | None:
@@ -218,10 +235,26 @@ def _feed_back(options: CaseOptions, inputs: Sequence[Argument], outputs: Sequen
                 f"({taken[destination].type}).",
                 hint="Both must be tensors of one dtype.",
             )
+        if not _shapes_meet(given[source].shape, taken[destination].shape):
+            raise UsageError(
+                f"Output '{source}' {samples.wanted(given[source])} cannot be fed back as input '{destination}' "
+                f"{samples.wanted(taken[destination])}: their shapes do not fit.",
+                hint="Name an output that has the shape of the input; 'edgekit inspect' shows both.",
+            )
         if destination in links:
             raise UsageError(f"Input '{destination}' is given two outputs: '{links[destination]}' and '{source}'.")
         links[destination] = source
     return FeedBack(options.steps, links)
+
+
+def _shapes_meet(one: Shape | None, other: Shape | None) -> bool:
+    """Whether two declared shapes can be the same: of one rank, and equal wherever both are fixed."""
+    if one is None or other is None:
+        return True
+    if len(one) != len(other):
+        return False
+    both_fixed = ((a, b) for a, b in zip(one, other, strict=True) if isinstance(a, int) and isinstance(b, int))
+    return all(a == b for a, b in both_fixed)
 
 
 def _check_readable(model: LoadedModel, outputs: Sequence[Argument]) -> None:

@@ -113,7 +113,7 @@ def _sample(files: Sequence[Path], arguments: Sequence[Argument], options: Image
 
 
 def _inputs(arguments: Sequence[Argument]) -> str:
-    return "The model's inputs: " + ", ".join(f"'{argument.name}' {_wanted(argument)}" for argument in arguments) + "."
+    return "The model's inputs: " + ", ".join(f"'{argument.name}' {wanted(argument)}" for argument in arguments) + "."
 
 
 def _arrays(path: Path, arguments: Sequence[Argument], options: ImageOptions) -> Mapping[str, Array]:
@@ -228,10 +228,11 @@ def _shape_fits(shape: tuple[int, ...], argument: Argument) -> bool:
 
 
 def _misfit(where: Path, found: str, argument: Argument) -> UsageError:
-    return UsageError(f"{where}: the input '{argument.name}' is {found} but the model wants {_wanted(argument)}.")
+    return UsageError(f"{where}: the input '{argument.name}' is {found} but the model wants {wanted(argument)}.")
 
 
-def _wanted(argument: Argument) -> str:
+def wanted(argument: Argument) -> str:
+    """Say the dtype and the shape of an argument."""
     kind = argument.dtype or argument.type
     if argument.shape is None:
         return kind

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from models_text import EMBEDDING, LINEAR, loaded, parse
+from models_text import EMBEDDING, LINEAR, loaded, parse, write
 
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts import survey as facts
+from edgekit.golden import make as make_module
 from edgekit.golden.make import CaseOptions, make
 from edgekit.model import io as models
 from edgekit.model.io import LoadedModel
@@ -197,6 +198,58 @@ def test_recorded_outputs_are_for_the_samples_alone(tmp_path: Path) -> None:
     np.savez(tmp_path / "recorded.npz", y=np.array([[1, 2, 3]], np.float32))
     found = made(LINEAR, tmp_path, samples=(tmp_path / "x.npy",), reference=str(tmp_path / "recorded.npz"))
     assert [array(case, "y").tolist() for case in found.cases] == [[[1, 2, 3]]]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("raise ValueError('no weights')", "ValueError: no weights"),
+        ("return None", "TypeError: it returned NoneType, not a dict of output name to array"),
+        ("return {}", "the reference gives no output 'y'; it gives none"),
+        ("return {'z': 1}", "the reference gives no output 'y'; it gives 'z'"),
+    ],
+)
+def test_a_callable_that_answers_nothing_is_refused_with_its_reason_once(
+    body: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(make_module.__file__).parents[2]))
+    (tmp_path / "mine.py").write_text(f"def f(inputs):\n    {body}")
+    with pytest.raises(UsageError) as caught:
+        made(LINEAR, tmp_path, reference="mine:f")
+    assert caught.value.message.count(reason) == 1
+    assert "--sample" not in caught.value.message
+    assert caught.value.hint is not None
+    assert "callable" in caught.value.hint
+
+
+def test_a_reference_model_of_other_inputs_is_refused_with_its_reason_once(tmp_path: Path) -> None:
+    write(f"{_HEAD} g (float[N, 2] other) => (float[N, 3] y) {{ y = Identity(other) }}", tmp_path, "original.onnx")
+    with pytest.raises(UsageError) as caught:
+        made(LINEAR, tmp_path, reference=str(tmp_path / "original.onnx"))
+    assert caught.value.message.count("the model has no input 'x'; it has 'other'") == 1
+    assert caught.value.hint is not None
+    assert "reference model" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("output", "taken", "fits"),
+    [
+        ("float[1, 4]", "float[1, 3, 8, 8]", False),
+        ("float[N, 4]", "float[N, 5]", False),
+        ("float[N, 4]", "float[M, 4]", True),
+        ("float[N, K]", "float[1, 4]", True),
+    ],
+)
+def test_only_shapes_that_can_be_the_same_are_fed_back(output: str, taken: str, fits: bool, tmp_path: Path) -> None:
+    model = loaded(f"{_HEAD} g ({taken} image, {output} x) => ({output} scores) {{ scores = Neg(x) }}", tmp_path)
+    found = facts.survey(model)
+    options = CaseOptions(feed_back={"scores": "image"})
+    if fits:
+        assert make_module._feed_back(options, found.inputs, found.outputs)
+        return
+    with pytest.raises(UsageError, match=r"'scores' float32 \[.*\] cannot be fed back as input 'image' float32 \[.*\]"):
+        make(model, found, TARGET, options)
 
 
 def test_a_model_that_no_session_takes_is_an_error_with_the_reason(tmp_path: Path) -> None:
