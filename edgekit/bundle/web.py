@@ -1,8 +1,9 @@
 """Write a web bundle: model, runtime, page, golden cases and manifest in one folder of static files."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import edgekit
 from edgekit import render, resources
@@ -74,18 +75,9 @@ def build(
             external_data=external_data,
             image=image,
         )
-        html = render.render(resources.root("templates") / "web", "index.html.j2", {"config": config})
-        writer.add_bytes("index.html", html.encode())
+        _add_index(writer, config)
         writer.add_copies(progress)
-        manifest = Manifest(
-            edgekit_version=edgekit.__version__,
-            kind=target.kind,
-            target=target.id,
-            title=config["title"],
-            model=ModelEntry(model_path, writer.entries[model_path].sha256),
-            runtime=RuntimeEntry(runtime.package, runtime.version, tuple(variant.id for variant in variants)),
-            files=tuple(writer.entries[path] for path in sorted(writer.entries)),
-        )
+        manifest = _manifest(writer, target, config["title"], model_path, runtime, variants)
         writer.add_bytes(manifests.NAME, json_bytes(manifests.to_json(manifest)))
         _set_modes(temporary)
         made.append(manifest)
@@ -203,6 +195,26 @@ def _add_page(writer: _Writer) -> None:
     for source in sorted(scripts.rglob("*.js")):
         writer.add_file(f"app/{source.relative_to(scripts).as_posix()}", source)
     writer.add_file("app/style.css", resources.root("templates") / "web" / "style.css")
+
+
+def _add_index(writer: _Writer, config: Mapping[str, Any]) -> None:
+    html = render.render(resources.root("templates") / "web", "index.html.j2", {"config": config})
+    writer.add_bytes("index.html", html.encode())
+
+
+def _manifest(
+    writer: _Writer, target: Target, title: str, model_path: str, runtime: RuntimeDist, variants: Iterable[Variant]
+) -> Manifest:
+    """Say of every file that was written what it is."""
+    return Manifest(
+        edgekit_version=edgekit.__version__,
+        kind=target.kind,
+        target=target.id,
+        title=title,
+        model=ModelEntry(model_path, writer.entries[model_path].sha256),
+        runtime=RuntimeEntry(runtime.package, runtime.version, tuple(variant.id for variant in variants)),
+        files=tuple(writer.entries[path] for path in sorted(writer.entries)),
+    )
 
 
 def _set_modes(folder: Path) -> None:
