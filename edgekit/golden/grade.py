@@ -9,18 +9,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 from edgekit.golden.inputs import FLOATS
 from edgekit.metrics import measure
 from edgekit.records.cases import Grade, Tolerance
-from edgekit.records.tensors import Value
+from edgekit.records.tensors import NUMPY_DTYPES, Value
 
 _EXACT = Tolerance(0.0, 0.0)
 # JSON has no infinity; a shift this large says that a NaN, or a value where there was zero, appeared.
 _LARGEST_SHIFT = 1e9
 _SATURATED = 1e-6
 _CALM = 0.1
+_STRICT_ULPS = 16
+_EPSILON = {name: float(ml_dtypes.finfo(NUMPY_DTYPES[name]).eps) for name in FLOATS}  # type: ignore[no-untyped-call]
 # PP-OCRv4 det gives some noise scores up to 2e-6: not zero, but one ulp of the input moves them by a tenth.
 _NEARLY_ZERO = 10.0
 
@@ -38,10 +41,14 @@ class Judge:
 
 @dataclass(frozen=True)
 class Shift:
-    """How far outputs are from a reference: relative to the scale of the output, and in tolerances."""
+    """How far outputs are from a reference: relative to the scale of the output, and in tolerances.
+
+    ``strict``: the tolerance allows less than sixteen units in the last place of the scale, which sums alone take.
+    """
 
     relative: float
     in_tolerances: float
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ def _shift_of(reference: Value, moved: Value, tolerance: Tolerance) -> Shift | N
         return Shift(_LARGEST_SHIFT, math.inf)
     allowed = tolerance.absolute + tolerance.relative * metrics.scale
     in_tolerances = 0.0 if metrics.max_abs == 0 else math.inf if allowed == 0 else metrics.max_abs / allowed
-    return Shift(min(metrics.max_rel, _LARGEST_SHIFT), in_tolerances)
+    strict = reference.dtype in FLOATS and allowed < _STRICT_ULPS * _EPSILON[reference.dtype] * metrics.scale
+    return Shift(min(metrics.max_rel, _LARGEST_SHIFT), in_tolerances, strict)
 
 
 def grade(
@@ -105,7 +113,8 @@ def grade(
     calm = rounding is None or rounding.in_tolerances <= _CALM
     weak = list(_degenerate(reference, judge))
     if chaotic and rounding is not None:
-        weak.append(f"chaotic: {cause} moved an output by {rounding.relative:.2g} of its scale")
+        what = "the tolerance is below what one ulp moves" if rounding.strict else "chaotic"
+        weak.append(f"{what}: {cause} moved an output by {rounding.relative:.2g} of its scale")
     if not weak and _blind(reference, others, judge):
         weak.append("blind: other inputs give the same outputs")
     if not weak and weight_shift is not None and weight_shift.in_tolerances <= 1:

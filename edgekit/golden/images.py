@@ -85,6 +85,23 @@ def load_image(path: Path, argument: Argument, options: ImageOptions) -> Array:
     return np.ascontiguousarray(array)
 
 
+def describe(path: Path, array: Array, argument: Argument, options: ImageOptions) -> str:
+    """Say how a picture became ``array``: size (height × width), layout, and normalisation."""
+    layout = _frame(path, argument, options).layout
+    height, width = array.shape[-2:] if layout == "nchw" else array.shape[-3:-1]
+    size = f"resized to {height}×{width}, {layout}"
+    if argument.dtype in _INTEGERS:
+        return f"{size}, pixels as they are"
+    inverse = 1 / options.scale if options.scale else 0.0
+    fraction = abs(inverse) > 1 and abs(inverse - round(inverse)) < 1e-9 * abs(inverse)
+    scale = f"1/{round(inverse)}" if fraction else f"{options.scale:g}"
+    return f"{size}, ×{scale}, −{_listed(options.mean)}, ÷{_listed(options.std)}"
+
+
+def _listed(numbers: tuple[float, ...]) -> str:
+    return f"[{', '.join(f'{number:g}' for number in numbers)}]"
+
+
 def _opened(path: Path) -> Image.Image:
     """Open a picture and decode it, after its size is known to be sensible."""
     stream = io.BytesIO(array_files.read_bytes(path))

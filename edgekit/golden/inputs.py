@@ -39,7 +39,7 @@ class Domain:
     ``low`` and ``high`` (both inclusive) bound an integer input. ``settings`` are the only values that make sense for
     a scalar (a sampling rate that the graph compares with 16000); a case takes one of them, whatever its kind.
     ``whole``: a float input of which the graph makes an index (Keras text models do), so it is bounded too.
-    ``signed``: negative values are taken too.
+    ``signed``: negative values are taken too. ``words``: the texts that the graph knows, where any.
     """
 
     low: int = 0
@@ -47,6 +47,7 @@ class Domain:
     settings: tuple[float, ...] = ()
     whole: bool = False
     signed: bool = False
+    words: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -95,7 +96,7 @@ def fill(argument: Argument, shape: Sequence[int], how: Recipe, domain: Domain) 
     rng = np.random.default_rng([how.seed, zlib.crc32(f"{how.kind}/{argument.name}".encode())])
     dtype, shape = argument.dtype, tuple(shape)
     if dtype == "string":
-        return Value(argument.name, "string", _strings(rng, shape, how))
+        return Value(argument.name, "string", _strings(rng, shape, how, domain.words or _WORDS))
     if dtype is None or dtype not in NUMPY_DTYPES:
         raise ModelError(
             f"The input '{argument.name}' is {argument.type}: edgekit makes no values of that type.",
@@ -183,11 +184,12 @@ def _booleans(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe) -> 
     return np.asarray(rng.random(shape) < 0.5)
 
 
-def _strings(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe) -> Array:
-    picked = rng.integers(0, len(_WORDS), size=shape)
-    constant = {"zeros": "", "ones": "1"}.get(how.kind)
-    words = [_WORDS[i] if constant is None else constant for i in np.ravel(picked)]
-    return np.array(words, dtype=object).reshape(shape)
+def _strings(rng: np.random.Generator, shape: tuple[int, ...], how: Recipe, known: Sequence[str]) -> Array:
+    """Draw from the words; "zeros" is the empty text, which few graphs know, and "ones" one word everywhere."""
+    picked = rng.integers(0, len(known), size=shape)
+    constant = {"zeros": "", "ones": "1" if known is _WORDS else known[0]}.get(how.kind)
+    texts = [known[int(i)] if constant is None else constant for i in np.ravel(picked)]
+    return np.array(texts, dtype=object).reshape(shape)
 
 
 def _picture_axes(shape: Sequence[int]) -> tuple[int, int] | None:

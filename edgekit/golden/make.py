@@ -15,6 +15,7 @@ from edgekit.facts.survey import Argument, Facts
 from edgekit.golden import probe, rounds, samples, selection, trial
 from edgekit.golden.grade import Judge
 from edgekit.golden.images import ImageOptions
+from edgekit.golden.inert import inert
 from edgekit.golden.probe import Plan
 from edgekit.golden.selection import Tried
 from edgekit.golden.trial import FEED_SECONDS, Bench
@@ -83,6 +84,10 @@ def make(
         # Recorded outputs exist for the recorded cases alone, so beside samples nothing is generated for them.
         only_samples = bool(given) and references.is_recorded(options.reference)
         found = real if only_samples else _generated(bench, model, inputs, feed_back, judge, options, real)
+        said = [
+            f"input '{name}' changes no output in any case; give a --sample" for name in inert(found.cases, bench.run)
+        ]
+        found = replace(found, left_out=(*found.left_out, *said))
         version = bench.runtime_version
     reference = Reference("desktop onnxruntime", "onnxruntime", version, "disabled")
     if options.reference is not None and found.cases:

@@ -12,7 +12,7 @@ from edgekit.desktop.run import DesktopResult, Feed
 from edgekit.errors import ModelError
 from edgekit.facts.index_ranges import index_limit
 from edgekit.facts.survey import Argument
-from edgekit.golden import constants, dims, inputs
+from edgekit.golden import constants, dims, inputs, vocabulary
 from edgekit.golden.dims import Sizes
 from edgekit.golden.inputs import FLOATS, Domain, Recipe, recipe
 from edgekit.model import walk
@@ -110,7 +110,7 @@ def _ranks(arguments: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
 def _first_domains(model: LoadedModel, arguments: Sequence[Argument]) -> dict[str, Domain]:
     """Return what can be known without running: settings, 8-bit ranges, and for other integers the safest: 0 and 1."""
     settings = constants.settings(model, arguments)
-    domains = {}
+    domains = {name: Domain(words=known) for name, known in vocabulary.words(model, arguments).items()}
     for argument in arguments:
         if argument.name in settings:
             domains[argument.name] = Domain(settings=settings[argument.name])

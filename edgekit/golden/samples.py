@@ -89,11 +89,14 @@ def _cases(path: Path, arguments: Sequence[Argument], depth: int) -> list[list[P
 def _sample(files: Sequence[Path], arguments: Sequence[Argument], options: ImageOptions) -> Sample:
     where = files[0] if len(files) == 1 else files[0].parent
     arrays: dict[str, Array] = {}
+    pictures: list[str] = []
     for file in files:
         for name, array in _arrays(file, arguments, options).items():
             if name in arrays:
                 raise UsageError(f"{where}: two files give the input '{name}'.")
             arrays[name] = array
+            if file.suffix.lower() in images.SUFFIXES:
+                pictures.append(images.describe(file, array, _image_target(file, arguments), options))
     known = {argument.name: argument for argument in arguments}
     for name in arrays:
         if name not in known:
@@ -102,7 +105,7 @@ def _sample(files: Sequence[Path], arguments: Sequence[Argument], options: Image
     if missing:
         listed = ", ".join(f"'{name}'" for name in missing)
         raise UsageError(f"{where} gives no value for {listed}.", hint=_inputs(arguments))
-    values, changes = [], []
+    values, changes = [], pictures
     for argument in arguments:
         if argument.name in arrays:
             value, change = fitted(where, arrays[argument.name], argument)

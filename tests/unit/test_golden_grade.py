@@ -88,6 +88,14 @@ def test_a_case_that_rounding_fails_is_chaotic() -> None:
     assert "chaotic" in found.grade.weak[0]
 
 
+def test_a_tolerance_below_rounding_is_said_to_be_that() -> None:
+    strict = Judge({"float32": Tolerance(1e-9, 0.0)}, {})
+    ulp = {"one ulp": outputs(GOOD * np.float32(1 + 2e-7))}
+    (reason,) = grade(outputs(GOOD), rounded=ulp, disturbed=None, others=[], judge=strict).grade.weak
+    assert reason.startswith("the tolerance is below what one ulp moves: one ulp moved an output by")
+    assert graded(GOOD, ulp=GOOD * 1.01).grade.weak[0].startswith("chaotic:")
+
+
 def test_a_case_that_another_thread_fails_is_chaotic_though_one_ulp_moves_nothing() -> None:
     labels = np.array([1, 2, 2], np.int64)
     found = graded(labels, ulp=labels, threads=labels[::-1].copy(), disturbed=labels + 1)

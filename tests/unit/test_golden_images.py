@@ -9,7 +9,7 @@ from PIL import Image
 
 from edgekit.errors import LimitError, UsageError
 from edgekit.facts.survey import Argument
-from edgekit.golden.images import ImageOptions, load_image, takes_images
+from edgekit.golden.images import ImageOptions, describe, load_image, takes_images
 from edgekit.records.tensors import Array
 
 PLAIN = ImageOptions()
@@ -175,3 +175,14 @@ def test_only_inputs_of_numbers_with_rows_and_columns_take_pictures() -> None:
     assert takes_images(argument(1, 3, 8, 8))
     assert not takes_images(argument(1, 10))
     assert not takes_images(Argument("s", "tensor(string)", "string", (1, 3, 8, 8)))
+
+
+def test_what_was_done_to_a_picture_is_said(red_over_blue: Path) -> None:
+    def said(wanted: Argument, options: ImageOptions) -> str:
+        return describe(red_over_blue, load_image(red_over_blue, wanted, options), wanted, options)
+
+    usual = ImageOptions(size=(32, 64), mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+    expected = "resized to 32×64, nchw, ×1/255, −[0.485, 0.456, 0.406], ÷[0.229, 0.224, 0.225]"
+    assert said(argument(1, 3, None, None), usual) == expected
+    assert said(argument(None, 8, 16, 3), ImageOptions(scale=2.0)) == "resized to 8×16, nhwc, ×2, −[0], ÷[1]"
+    assert said(argument(8, 16, 3, dtype="uint8"), ImageOptions()) == "resized to 8×16, nhwc, pixels as they are"

@@ -100,6 +100,14 @@ def test_strings_are_made_too(tmp_path: Path) -> None:
     assert any(len(set(array(case, "y").ravel())) > 1 for case in made(text, tmp_path).cases)
 
 
+def test_an_input_that_no_case_can_see_is_said(tmp_path: Path) -> None:
+    text = (
+        f"{_HEAD} g (float[2] x, float[2] dead) => (float[2] y) <float z = {{0}}> {{ a = Mul(dead, z) y = Add(x, a) }}"
+    )
+    said = [words for words in made(text, tmp_path).left_out if "changes no output" in words]
+    assert said == ["input 'dead' changes no output in any case; give a --sample"]
+
+
 def test_a_loop_runs_its_steps_and_is_recorded(tmp_path: Path) -> None:
     found = made(LOOP, tmp_path, feed_back={"next": "state"}, steps=3)
     for case in found.cases:
