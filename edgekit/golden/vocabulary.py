@@ -4,16 +4,15 @@ A word that an encoder has never met is all zeros to it, whichever word it is, o
 their texts from the graph's own tables.
 """
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
 import onnx
-import onnx.numpy_helper
 
+from edgekit.errors import ModelError
 from edgekit.facts.survey import Argument
 from edgekit.model import walk
 from edgekit.model.io import LoadedModel, to_array
-from edgekit.records.tensors import Array
 
 # Operators whose outputs hold the texts of their inputs, moved about, or with another case.
 _CARRIERS = {
@@ -44,38 +43,45 @@ def _walk(
     model: LoadedModel,
     graph: onnx.GraphProto,
     outer_origin: Origin,
-    outer_constants: Mapping[str, Array],
+    outer_constants: Mapping[str, Sequence[str]],
     found: dict[str, dict[str, None]],
 ) -> None:
     origin = dict(outer_origin)
     constants = dict(outer_constants)
-    constants.update((t.name, to_array(model, t)) for t in graph.initializer if t.data_type == onnx.TensorProto.STRING)
+    constants.update((tensor.name, list(_tensor_texts(model, tensor))) for tensor in graph.initializer)
     for node in graph.node:
         if node.op_type == "Constant" and node.output:
-            constants.update((node.output[0], np.array(list(_texts(a)))) for a in node.attribute)
+            constants.update((node.output[0], list(_texts(model, a))) for a in node.attribute)
         sources = frozenset[str]().union(*(origin.get(name, frozenset()) for name in node.input))
         if sources and node.op_type in _CARRIERS:
             origin.update((name, sources) for name in node.output)
         for source in sources:
-            found[source].update(dict.fromkeys(_known(node, constants)))
+            found[source].update(dict.fromkeys(_known(model, node, constants)))
         for subgraph in walk.subgraphs(node):
             _walk(model, subgraph, origin, constants, found)
 
 
-def _known(node: onnx.NodeProto, constants: Mapping[str, Array]) -> Iterator[str]:
+def _known(model: LoadedModel, node: onnx.NodeProto, constants: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield the words that a node compares its input with."""
     if node.op_type == "Equal":
         for name in node.input:
-            yield from map(_text, constants.get(name, np.array([])).ravel().tolist())
+            yield from constants.get(name, ())
     for attribute in node.attribute:
         if attribute.name in _TABLES.get(node.op_type, ()):
-            yield from _texts(attribute)
+            yield from _texts(model, attribute)
 
 
-def _texts(attribute: onnx.AttributeProto) -> Iterator[str]:
+def _texts(model: LoadedModel, attribute: onnx.AttributeProto) -> Iterator[str]:
     yield from map(_text, (*attribute.strings, *((attribute.s,) if attribute.HasField("s") else ())))
-    if attribute.HasField("t") and attribute.t.data_type == onnx.TensorProto.STRING:
-        yield from map(_text, onnx.numpy_helper.to_array(attribute.t).ravel().tolist())
+    if attribute.HasField("t"):
+        yield from _tensor_texts(model, attribute.t)
+
+
+def _tensor_texts(model: LoadedModel, tensor: onnx.TensorProto) -> Iterator[str]:
+    """Yield the texts of a tensor; none where it holds something else, or is broken, which the runtime will say."""
+    if tensor.data_type == onnx.TensorProto.STRING:
+        with contextlib.suppress(ModelError):
+            yield from map(_text, to_array(model, tensor).ravel().tolist())
 
 
 def _text(raw: str | bytes) -> str:

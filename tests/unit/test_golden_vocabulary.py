@@ -46,6 +46,14 @@ def test_tables_tell_the_words(text: str, expected: dict[str, tuple[str, ...]], 
     assert vocabulary.words(model, facts.survey(model).inputs) == expected
 
 
+def test_a_broken_table_of_texts_tells_nothing(tmp_path: Path) -> None:
+    text = 'g (string[N] city) => (bool[N] y) <string[1] c = {"here"}> { y = Equal(city, c) }'
+    model = loaded(f"{_HEAD} {text}", tmp_path)
+    assert vocabulary.words(model, facts.survey(model).inputs) == {"city": ("here",)}
+    model.proto.graph.initializer[0].dims[0] = 7
+    assert vocabulary.words(model, facts.survey(model).inputs) == {}
+
+
 def runner(model: LoadedModel) -> Run:
     return lambda feeds, _: desktop.run(model.path, feeds).results
 
