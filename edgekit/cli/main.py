@@ -4,11 +4,13 @@ The command modules are imported only when they are called, so that ``edgekit --
 Their one-line summaries stand here for the same reason; a contract test holds them equal to the commands' own.
 """
 
+import errno
 import importlib
 import io
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 import click
@@ -73,19 +75,62 @@ def cli() -> None:
     """
 
 
+class _Output(io.FileIO):
+    """Where a command's words go. When they no longer can, the work goes on: ``problem`` says afterwards what it was.
+
+    A build, or the verdict of a parity run, does not depend on whether somebody (head, less) reads to the end.
+    """
+
+    problem: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        left = memoryview(data).cast("B")
+        count = len(left)
+        while left and self.problem is None:  # a pipe may take a part
+            try:
+                left = left[super().write(left) or 0 :]
+            except OSError as error:
+                self.problem = error
+        return count
+
+
+def _opened(stream: Any, descriptor: int) -> tuple[Any, _Output | None]:
+    """Return a stream that takes everything, in the place of one that may be closed, full, or of another encoding."""
+    if stream is None:  # it was closed before Python started
+        return Path(os.devnull).open("w", encoding="utf-8"), None
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream, None
+    stream.reconfigure(errors="backslashreplace")  # a terminal or pipe that is not UTF-8 is no reason to fail
+    if stream not in (sys.__stdout__, sys.__stderr__) or stream.isatty():
+        return stream, None
+    output = _Output(descriptor, "wb", closefd=False)
+    # Without a buffer where Python was told so (PYTHONUNBUFFERED), as it does itself.
+    sink: Any = output if stream.write_through else io.BufferedWriter(output)
+    text = io.TextIOWrapper(
+        sink,
+        stream.encoding,
+        stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+    return text, output
+
+
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with the code of the result (see ``edgekit.errors``)."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal or pipe that is not UTF-8 is no reason to fail
-    try:
-        code = run(sys.argv[1:] if argv is None else argv)
-    finally:
+    for descriptor in range(3):  # else the next file to be opened takes the place of a closed one
         try:
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader of a pipe (head, less) has gone; Python would complain about it at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout, output = _opened(sys.stdout, 1)
+    sys.stderr, _ = _opened(sys.stderr, 2)
+    code = run(sys.argv[1:] if argv is None else argv)
+    sys.stdout.flush()
+    if output is not None and output.problem is not None and output.problem.errno != errno.EPIPE:
+        lost = LimitError(f"Not all of the output could be written: {output.problem.strerror}.")
+        console.error(lost)
+        code = code or lost.exit_code
     sys.exit(code)
 
 
@@ -135,7 +180,7 @@ def run(argv: list[str]) -> int:
 def _is_nowhere() -> bool:
     """Return whether the current folder was removed."""
     try:
-        os.getcwd()
+        Path.cwd()
     except FileNotFoundError:
         return True
     return False
