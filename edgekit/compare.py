@@ -32,13 +32,16 @@ def judge(
     allow_fallback: bool = False,
     manifest_sha256: str | None = None,
     no_record: str | None = None,
+    execution_provider: str | None = None,
 ) -> Verdict:
     """Compare what a device reported with what the reference gave, and conclude.
 
     ``cases``: the ids that are expected (default: all). ``tolerance``: by output name, over that of the case set.
     ``allow_fallback``: another execution provider than the one asked for may pass, with a warning. ``manifest_sha256``:
-    the bundle that must have been run. ``no_record``: why there is no record. Raises UsageError for a case or an output
-    that the case set does not have.
+    the bundle that must have been run. ``no_record``: why there is no record. ``execution_provider``: that of the
+    target's first variant; a record that was asked for another is judged as a run of its variant alone.
+
+    Raises UsageError for a case or an output that the case set does not have.
     """
     expected = _expected_cases(case_set, cases)
     tolerances = {**case_set.output_tolerance, **_checked(tolerance or {}, case_set)}
@@ -75,7 +78,8 @@ def judge(
         compared=compared,
         outputs=outputs,
         reasons=tuple(reasons),
-        warnings=tuple(_warnings(expected, record, fallback if allow_fallback else None)),
+        warnings=tuple(_warnings(expected, record, fallback if allow_fallback else None, execution_provider)),
+        variant=_other_variant(record, execution_provider, status),
     )
 
 
@@ -85,7 +89,7 @@ def _expected_cases(case_set: CaseSet, ids: Sequence[str] | None) -> tuple[Golde
         return case_set.cases
     for wanted in ids:
         if wanted not in known:
-            raise UsageError(f"There is no case '{wanted}'{_nearest(wanted, known)}.", hint=f"Cases: {_listed(known)}.")
+            raise UsageError(f"There is no case '{wanted}'{_nearest(wanted, known)}", hint=f"Cases: {_listed(known)}.")
     return tuple(known[wanted] for wanted in dict.fromkeys(ids))
 
 
@@ -94,7 +98,7 @@ def _checked(tolerance: Mapping[str, Tolerance], case_set: CaseSet) -> Mapping[s
     for name in tolerance:
         if name not in known:
             raise UsageError(
-                f"A tolerance is given for '{name}', which is not an output{_nearest(name, known)}.",
+                f"A tolerance is given for '{name}', which is not an output{_nearest(name, known)}",
                 hint=f"Outputs: {_listed(known)}.",
             )
     return tolerance
@@ -241,6 +245,20 @@ def _fallback(record: RunRecord) -> str | None:
     return f"{asked} did not run the model; {ran} did. {_attempts(record)}".rstrip()
 
 
+def _other_variant(record: RunRecord | None, first: str | None, status: VerdictStatus) -> str | None:
+    """Return the variant that a verdict is of where it is not of the target's first execution provider."""
+    if record is None:
+        return None
+    environment = record.environment
+    asked = environment.execution_provider_asked
+    # A fallback that was not allowed is a verdict of what was asked for.
+    of = environment.execution_provider if status == "passed" else asked
+    if of == (first or asked):
+        return None
+    ran = environment.variant if environment.execution_provider == of else None
+    return ran or next((a.variant for a in record.attempts if a.execution_provider == of), of)
+
+
 def _attempts(record: RunRecord) -> str:
     said = [
         f"{attempt.variant} ({attempt.execution_provider}) {attempt.status}: {attempt.reason or 'no reason given'}"
@@ -263,7 +281,9 @@ def _why_not_run(expected: Sequence[GoldenCase], record: RunRecord | None, no_re
     return reasons
 
 
-def _warnings(expected: Sequence[GoldenCase], record: RunRecord | None, allowed_fallback: str | None) -> list[str]:
+def _warnings(
+    expected: Sequence[GoldenCase], record: RunRecord | None, allowed_fallback: str | None, first: str | None
+) -> list[str]:
     found = []
     if expected and not any(case.grade.strong for case in expected):
         found.append("Every case is weak: parity proves little. Build again with --sample and real inputs.")
@@ -274,6 +294,8 @@ def _warnings(expected: Sequence[GoldenCase], record: RunRecord | None, allowed_
     if record is None:
         return found
     environment = record.environment
+    if first is not None and (asked := environment.execution_provider_asked) != first:
+        found.append(f"{asked} was asked for in place of {first}, which the target tries first: {first} was not tried.")
     if environment.adapter and environment.adapter.software and environment.execution_provider == "webgpu":
         found.append(f"The GPU adapter is software ({_adapter(record)}): the times say nothing about a GPU.")
     if environment.cross_origin_isolated is False:
@@ -296,4 +318,4 @@ def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:
     matches = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean '{matches[0]}'?" if matches else ""
+    return f". Did you mean '{matches[0]}'?" if matches else "."

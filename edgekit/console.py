@@ -1,6 +1,8 @@
 """The only printing. Data goes to stdout, talk to stderr."""
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,16 +12,21 @@ from typing import Any
 from edgekit.errors import EdgekitError
 from edgekit.progress import Progress, silent
 
-# A file or a pipe has no width; a table there is as wide as its longest cells.
+# A file or a pipe has no width, unless COLUMNS gives it one; a table there is as wide as its longest cells.
 _NO_WIDTH = 100_000
+_GAP = 2  # between two columns
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, and whether it holds numbers (right-aligned)."""
+    """A column of a table: its heading, and whether it holds numbers (right-aligned, never broken over lines).
+
+    ``spare``: where the table is wider than the terminal, the columns with the highest are left out first; 0: never.
+    """
 
     title: str
     number: bool = False
+    spare: int = 0
 
 
 def data(text: str) -> None:
@@ -52,26 +59,90 @@ def error(problem: EdgekitError) -> None:
 def table(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
     """Write a table to stdout. Cells are plain text of one line: nothing in them is read as markup.
 
-    Control characters and line ends (a model's names may hold them) are shown as their escapes.
+    Control characters and line ends (a model's names may hold them) are shown as their escapes. Where the terminal is
+    too narrow, spare columns are left out, then sentences are wrapped between words, and when words or numbers would
+    still break, each row becomes a block of lines.
     """
+    width = _width()
+    cells = [[visible_line(cell) for cell in row] for row in rows]
+    shown = _fitting(columns, cells, width)
+    kept = [[row[i] for i in shown] for row in cells]
+    heads = [columns[i] for i in shown]
+    if _needed(heads, kept, unbroken=False) <= width:
+        _grid(title, heads, kept, width)
+    else:
+        shown = list(range(len(columns)))  # a block has room for every column
+        _blocks(title, columns, cells)
+    if left_out := [column.title for i, column in enumerate(columns) if i not in shown]:
+        data(f"Left out, for this terminal is too narrow: {', '.join(left_out)}.\n\n")
+
+
+def _width() -> int:
+    """Return how many characters a line of stdout may have: COLUMNS, else the terminal's, else no limit."""
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isdecimal() and int(said) else _NO_WIDTH
+
+
+def _fitting(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the columns that are left when spare ones are left out until the others fit without a break."""
+    shown = list(range(len(columns)))
+    for spare in sorted({column.spare for column in columns} - {0}, reverse=True):
+        if _needed([columns[i] for i in shown], [[row[i] for i in shown] for row in cells], unbroken=True) <= width:
+            break
+        shown = [i for i in shown if columns[i].spare < spare]
+    return shown
+
+
+def _needed(columns: Sequence[Column], cells: Sequence[Sequence[str]], *, unbroken: bool) -> int:
+    widths = [
+        _longest(column, [row[i] for row in cells], unbroken=unbroken or column.number)
+        for i, column in enumerate(columns)
+    ]
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _longest(column: Column, cells: Sequence[str], *, unbroken: bool) -> int:
+    """Return the width of a column's longest cell, or of its longest word."""
+    from rich.cells import cell_len
+
+    texts = [column.title, *cells]
+    return max(cell_len(part) for text in texts for part in ([text] if unbroken else text.split() or [""]))
+
+
+def _grid(title: str, columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    def cell(value: str) -> Text:
-        return Text(visible_line(value))
-
-    view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        view.add_column(Text(column.title), justify="right" if column.number else "left", overflow="fold")
-    for row in rows:
-        view.add_row(*(cell(value) for value in row))
-    console = Console(file=sys.stdout, highlight=False)
-    if not sys.stdout.isatty():
-        console.width = _NO_WIDTH  # do not fold what a person may grep
+    view = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for i, column in enumerate(columns):
+        view.add_column(
+            Text(column.title),
+            justify="right" if column.number else "left",
+            overflow="fold",
+            no_wrap=column.number,
+            min_width=_longest(column, [row[i] for row in cells], unbroken=column.number),
+        )
+    for row in cells:
+        view.add_row(*(Text(cell) for cell in row))
+    console = Console(file=sys.stdout, highlight=False, width=width)
     console.print(Text(visible_line(title), style="bold"), soft_wrap=True)
+    console.print()
     console.print(view)
+    console.print()
+
+
+def _blocks(title: str, columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
+    """Write each row as lines of heading and cell; the terminal may break the longest, but nothing else."""
+    room = max(len(column.title) for column in columns)
+    data(f"{visible_line(title)}\n\n")
+    for row in cells:
+        lines = [f"  {column.title:<{room}}  {cell}" for column, cell in zip(columns, row, strict=True) if cell]
+        data("\n".join(lines) + "\n")
+        data("\n")
 
 
 def visible(text: str) -> str:
@@ -85,10 +156,13 @@ def visible_line(text: str) -> str:
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
-    """Show one line of progress on stderr while the block runs; silent when stderr is not a terminal."""
+def progress(*, steps: bool = False) -> Iterator[Progress]:
+    """Show one line of progress on stderr while the block runs.
+
+    Where stderr is not a terminal it is silent or, with ``steps``, writes a line for each new step.
+    """
     if not sys.stderr.isatty():
-        yield silent
+        yield _step_lines() if steps else silent
         return
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -106,7 +180,20 @@ def progress() -> Iterator[Progress]:
         task = bar.add_task("", total=None)
 
         def show(message: str, done: float | None = None) -> None:
-            total = None if done is None else 1.0
-            bar.update(task, description=visible_line(message), total=total, completed=done or 0.0)
+            # rich takes a task that reached its total as finished for good, and stops its spinner and its clock.
+            bar.update(task, description=visible_line(message), completed=min(done or 0.0, 0.999))
+            bar.tasks[0].total = None if done is None else 1.0  # update() takes None for "as it was"
 
         yield show
+
+
+def _step_lines() -> Progress:
+    last = ""
+
+    def show(message: str, done: float | None = None) -> None:
+        nonlocal last
+        if message != last:
+            last = message
+            talk(visible_line(message))
+
+    return show

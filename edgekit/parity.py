@@ -12,10 +12,12 @@ from edgekit.errors import ParityError, UsageError
 from edgekit.progress import Progress, silent
 from edgekit.records import store
 from edgekit.records.cases import CaseSet, Tolerance
+from edgekit.records.manifest import Manifest
 from edgekit.records.run_record import RunRecord
 from edgekit.records.verdict import Verdict
 from edgekit.runners import local
 from edgekit.runners.browsers import Gpu
+from edgekit.runtime import pins
 from edgekit.targets import load as targets
 from edgekit.timing import TimingRow, timing_rows
 
@@ -105,6 +107,7 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
             allow_fallback=options.allow_fallback,
             manifest_sha256=bundle.manifest_sha256,
             no_record=no_record,
+            execution_provider=first_execution_provider(manifest),
         )
 
     judge(None)  # refuses unknown cases and outputs before a browser starts
@@ -139,6 +142,12 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
     if options.output is not None:
         _save(options.output, bundle, options, result)
     return result
+
+
+def first_execution_provider(manifest: Manifest) -> str | None:
+    """Return the execution provider of the bundle's first variant; None for a runtime that is not known here."""
+    providers = {variant.id: variant.execution_provider for variant in pins.load().variants}
+    return next((providers.get(variant) for variant in manifest.runtime.variants), None)
 
 
 def load_runner(name: str) -> Runner:
@@ -197,4 +206,5 @@ def _save(folder: Path, bundle: Bundle, options: ParityOptions, result: ParityRe
         record=result.record,
         verdict=result.verdict,
         desktop=result.desktop,
+        manifest=bundle.manifest,
     )

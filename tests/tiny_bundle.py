@@ -83,7 +83,14 @@ def golden(model: bytes = MODEL) -> CaseSet:
     )
 
 
-def make(folder: Path, files: Mapping[str, bytes] = {}, *, title: str = "tiny", target: str = "wasm") -> Bundle:
+def make(
+    folder: Path,
+    files: Mapping[str, bytes] = {},
+    *,
+    title: str = "tiny",
+    target: str = "wasm",
+    variants: tuple[str, ...] = ("wasm",),
+) -> Bundle:
     """Write a bundle of ``files`` (over a default page, model and cases) and open it."""
     document, tensors = cases.to_files(golden(files.get("model/model.onnx", MODEL)))
     contents = {
@@ -103,7 +110,7 @@ def make(folder: Path, files: Mapping[str, bytes] = {}, *, title: str = "tiny", 
         target=target,
         title=title,
         model=ModelEntry("model/model.onnx", sha256_bytes(contents["model/model.onnx"])),
-        runtime=RuntimeEntry("none", "0", ("wasm",)),
+        runtime=RuntimeEntry("none", "0", variants),
         files=tuple(FileEntry(path, sha256_bytes(data), len(data)) for path, data in sorted(contents.items())),
     )
     (folder / manifest.NAME).write_bytes(json_bytes(manifest.to_json(made)))

@@ -33,13 +33,17 @@ def command(output: Path, browser_path: Path | None, as_json: bool) -> int:
       edgekit demo
       edgekit demo -o /tmp/demo --json
     """
-    with console.progress() as progress:
+    with console.progress(steps=True) as progress:
         results = pipeline.demo(output, parity_options=ParityOptions(browser_path=browser_path), progress=progress)
     if as_json:
         console.data_json([_json(result) for result in results])
     else:
         for result in results:
             print_files(result.build)
+            for line in result.build.left_out:
+                console.talk(f"left out: {line}")
+            for warning in result.build.warnings:
+                console.talk(f"warning: {warning}")
             print_result(result.parity)
         commands = [f"  {program.name()} serve {shlex.quote(str(result.build.folder))}" for result in results]
         console.talk(console.visible("\n".join(["\nOpen the demo page with one of:", *commands])))

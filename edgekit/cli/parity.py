@@ -66,6 +66,9 @@ def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_
         console.data_json({"verdict": verdicts.to_json(result.verdict), "timings": jsonable(timings)})
     else:
         print_result(result)
+    for place in (report_file, junit_file):
+        if place is not None:
+            console.talk(f"Wrote {place}.")
     if result.hint:
         console.talk(f"\nhint: {result.hint}")
     return 0 if result.verdict.passed else ParityError.exit_code
@@ -104,4 +107,5 @@ def print_result(result: ParityResult) -> None:
 
 
 def _table(table: TextTable) -> None:
-    console.table(table.title, [console.Column(column.title, column.number) for column in table.columns], table.rows)
+    columns = [console.Column(column.title, column.number, column.spare) for column in table.columns]
+    console.table(table.title, columns, table.rows)

@@ -13,6 +13,7 @@ from edgekit.cli.options import json_option
 from edgekit.compare import judge
 from edgekit.errors import UsageError
 from edgekit.files import write_atomic
+from edgekit.parity import first_execution_provider
 from edgekit.records import verdict as verdicts
 from edgekit.records.cases import CaseSet
 from edgekit.records.store import Conditions, SavedRun, load_run
@@ -54,14 +55,18 @@ def command(records: Sequence[Path], output: Path, bundle: Path | None, junit_fi
         console.data_json({"report": str(output), "verdicts": documents})
         return
     for entry in entries:
-        console.data(console.visible("\n".join(text.summary(entry.verdict))))
-    console.talk(f"Wrote {output}.")
+        console.data(console.visible("\n".join(text.summary(entry.verdict, titled=len(entries) > 1))))
+    for place in (output, junit_file):
+        if place is not None:
+            console.talk(f"Wrote {place}.")
 
 
 def _entry(run: SavedRun, given: tuple[Bundle, CaseSet] | None) -> Entry:
     conditions, case_set = run.conditions or Conditions(title=run.place.stem), run.case_set
+    manifest = run.manifest
     if given is not None:
         bundle, case_set = given
+        manifest = bundle.manifest
         conditions = _of_bundle(run, bundle, case_set)
     if case_set is None:
         raise UsageError(
@@ -78,6 +83,7 @@ def _entry(run: SavedRun, given: tuple[Bundle, CaseSet] | None) -> Entry:
         allow_fallback=conditions.allow_fallback,
         manifest_sha256=conditions.manifest_sha256,
         no_record=conditions.no_record,
+        execution_provider=first_execution_provider(manifest) if manifest is not None else None,
     )
     return Entry(verdict, run.record, run.desktop, case_set, conditions.command)
 

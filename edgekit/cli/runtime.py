@@ -53,7 +53,7 @@ def _show(cached: CachedRuntime, as_json: bool) -> None:
         [
             console.Column("file"),
             console.Column("bytes", number=True),
-            console.Column("sha256"),
+            console.Column("sha256", spare=1),
             console.Column("cache"),
         ],
         [[file.name, f"{file.bytes:,}", file.sha256, file.state] for file in cached.files],

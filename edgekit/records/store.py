@@ -3,6 +3,7 @@
     conditions.json                            what was asked: title, target, cases, tolerances, the command
     cases.json           cases.safetensors     the golden cases it was judged by
     record.json          record.safetensors    what the device reported (missing when nothing came back)
+    bundle.json                                the manifest of the bundle that was run (optional)
     desktop_record.json  desktop_record.safetensors   the desktop's run beside it, for its times (optional)
     verdict.json                               what ``edgekit.compare`` concluded, for other tools to read
 
@@ -18,8 +19,10 @@ from typing import Any, NoReturn
 from edgekit.errors import UsageError
 from edgekit.files import json_bytes, replace_folder
 from edgekit.records import cases, run_record
+from edgekit.records import manifest as manifests
 from edgekit.records.cases import CaseSet, Tolerance
 from edgekit.records.jsonable import jsonable
+from edgekit.records.manifest import Manifest
 from edgekit.records.run_record import RunRecord
 from edgekit.records.validate import validated
 from edgekit.records.verdict import Verdict
@@ -27,6 +30,7 @@ from edgekit.records.verdict import to_json as verdict_json
 
 FORMAT = 1
 RECORD, CASES, DESKTOP, CONDITIONS, VERDICT = "record", "cases", "desktop_record", "conditions", "verdict"
+BUNDLE = "bundle"  # not "manifest": a folder with a manifest.json is a bundle
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class SavedRun:
     case_set: CaseSet | None = None
     desktop: RunRecord | None = None
     conditions: Conditions | None = None
+    manifest: Manifest | None = None
 
 
 def save_run(
@@ -66,6 +71,7 @@ def save_run(
     record: RunRecord | None,
     verdict: Verdict,
     desktop: RunRecord | None = None,
+    manifest: Manifest | None = None,
 ) -> None:
     """Write a run into ``folder``, whole or not at all; a run that is there already is replaced.
 
@@ -79,6 +85,8 @@ def save_run(
         _write(place, VERDICT, verdict_json(verdict))
         if record is not None:
             _write(place, RECORD, *run_record.to_files(record))
+        if manifest is not None:
+            _write(place, BUNDLE, manifests.to_json(manifest))
         if desktop is not None:
             _write(place, DESKTOP, *run_record.to_files(desktop))
 
@@ -102,7 +110,7 @@ def load_run(place: Path) -> SavedRun:
 
 
 def _load_folder(folder: Path) -> SavedRun:
-    files = {name: folder / f"{name}.json" for name in (RECORD, CASES, DESKTOP, CONDITIONS)}
+    files = {name: folder / f"{name}.json" for name in (RECORD, CASES, DESKTOP, CONDITIONS, BUNDLE)}
     there = {name for name, path in files.items() if path.is_file()}
     if RECORD not in there and not {CONDITIONS, CASES} <= there:
         raise UsageError(
@@ -115,6 +123,7 @@ def _load_folder(folder: Path) -> SavedRun:
         case_set=_read_cases(files[CASES]) if CASES in there else None,
         desktop=_read_record(files[DESKTOP]) if DESKTOP in there else None,
         conditions=_read_conditions(files[CONDITIONS]) if CONDITIONS in there else None,
+        manifest=_read_manifest(files[BUNDLE]) if BUNDLE in there else None,
     )
 
 
@@ -145,6 +154,13 @@ def _read_cases(path: Path) -> CaseSet:
     document, tensors = _read_json(path), _read_tensors(path)
     try:
         return cases.from_files(document, tensors)
+    except UsageError as error:
+        raise _malformed(path, error) from error
+
+
+def _read_manifest(path: Path) -> Manifest:
+    try:
+        return manifests.from_json(_read_json(path))
     except UsageError as error:
         raise _malformed(path, error) from error
 

@@ -62,6 +62,9 @@ class OutputVerdict:
 class Verdict:
     """``passed`` needs compared == expected, more than 0, every output a match, and the execution provider asked for.
 
+    ``variant``: the variant that the verdict is of, where that does not run on the execution provider of the target's
+    first variant (it was forced, or a fallback was allowed); None: the verdict is of the target itself. In
+    ``verdict.json`` a warning says it.
     ``expected`` and ``compared`` count outputs (of every case), without those that no device can give as tensors.
     ``refused``: the runtime could not run the model on the execution provider asked for (the outputs are of the one it
     fell back to). ``not_run``: nothing was compared. ``warnings`` do not change the status but must be shown.
@@ -78,6 +81,7 @@ class Verdict:
     outputs: tuple[OutputVerdict, ...]
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    variant: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -86,5 +90,7 @@ class Verdict:
 
 def to_json(verdict: Verdict) -> dict[str, Any]:
     """Return ``verdict.json`` as a JSON value. NaN and infinities become the strings "NaN", "Infinity", "-Infinity"."""
-    document: dict[str, Any] = jsonable({"format": FORMAT, **asdict(verdict)})
+    said = asdict(verdict)
+    del said["variant"]
+    document: dict[str, Any] = jsonable({"format": FORMAT, **said})
     return document

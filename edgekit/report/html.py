@@ -5,13 +5,14 @@ import hashlib
 import math
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from markupsafe import Markup
 
 from edgekit import __version__, resources
+from edgekit.records import tensors
 from edgekit.records.cases import CaseSet, GoldenCase
 from edgekit.records.run_record import Attempt, Environment, RunRecord, Timings
 from edgekit.records.verdict import OutputVerdict, Verdict, VerdictStatus
@@ -23,6 +24,7 @@ from edgekit.report.page import (
     Cell,
     Fact,
     Kind,
+    Matrix,
     MatrixRow,
     OutputGroup,
     OutputRow,
@@ -67,7 +69,6 @@ def report_html(entries: Sequence[Entry]) -> str:
 def report_page(entries: Sequence[Entry], css: str) -> Page:
     """Return what the template shows, before names are made visible."""
     titles = list(dict.fromkeys(entry.verdict.title for entry in entries))
-    matrix = _matrix([entry.verdict for entry in entries]) if len(entries) > 1 else []
     return Page(
         title=", ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else ""),
         edgekit_version=__version__,
@@ -75,8 +76,7 @@ def report_page(entries: Sequence[Entry], css: str) -> Page:
         css_sha256=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
         limit=100 * _DECADES_BELOW / (_DECADES_BELOW + _DECADES_ABOVE),
         runs=tuple(_run(number, entry) for number, entry in enumerate(entries, 1)),
-        matrix=tuple(matrix[:_MAX_ROWS]),
-        matrix_left_out=max(0, len(matrix) - _MAX_ROWS),
+        matrices=_matrices(entries),
     )
 
 
@@ -104,16 +104,17 @@ def _run(number: int, entry: Entry) -> Run:
     cases = entry.case_set.cases if entry.case_set else ()
     return Run(
         number=number,
-        label=verdict.target or (verdict.environment.runner if verdict.environment else "no record"),
+        title=verdict.title,
+        label=_label(verdict),
         where=words.where(verdict.environment) if verdict.environment else "No record came back.",
         kind=_VERDICT_KINDS[verdict.status],
         mark=_VERDICT_MARKS[verdict.status],
         words=words.VERDICT_WORDS[verdict.status],
         headline=_headline(verdict),
-        reference=_reference(verdict),
+        reference=words.reference(verdict.reference),
         reasons=verdict.reasons,
         warnings=verdict.warnings,
-        facts=tuple(_facts(verdict.environment, verdict.target)) if verdict.environment else (),
+        facts=tuple(_facts(verdict.environment, verdict)) if verdict.environment else (),
         steps=tuple(_step(attempt) for attempt in verdict.attempts),
         groups=tuple(_groups(outputs)),
         wrong=tuple(row for row in ordered if row.kind == "bad")[:_MAX_ROWS],
@@ -128,11 +129,15 @@ def _run(number: int, entry: Entry) -> Run:
     )
 
 
+def _label(verdict: Verdict) -> str:
+    return words.subject(verdict) or (verdict.environment.runner if verdict.environment else "no record")
+
+
 def _headline(verdict: Verdict) -> str:
     matching = sum(output.status == "match" for output in verdict.outputs)
     noun = "output" if verdict.expected == 1 else "outputs"
     if verdict.status == "passed":
-        return f"{matching} of {verdict.expected} {noun} match the desktop"
+        return f"{matching} of {verdict.expected} {noun} match the reference"
     if verdict.status == "failed":
         wrong = sum(output.status not in ("match", "not_comparable") for output in verdict.outputs)
         return f"{wrong} of {verdict.expected} {noun} do not match" if wrong else "The record is not what was asked for"
@@ -143,20 +148,15 @@ def _headline(verdict: Verdict) -> str:
     return "Nothing was compared"
 
 
-def _reference(verdict: Verdict) -> str:
-    r = verdict.reference
-    return f"{r.name} ({r.runtime} {r.runtime_version}, graph optimization {r.optimization})"
-
-
-def _facts(environment: Environment, target: str | None) -> list[Fact]:
+def _facts(environment: Environment, verdict: Verdict) -> list[Fact]:
     asked, ran = environment.execution_provider_asked, environment.execution_provider
     isolated, adapter = environment.cross_origin_isolated, environment.adapter
     facts = [
-        Fact("Target", target or words.NOTHING),
+        Fact("Target", verdict.target or words.NOTHING),
         Fact("Asked for", asked),
         Fact("Ran", ran or "nothing", None if ran == asked else "fallback" if ran else "did not run"),
         Fact("Runtime", f"{environment.runtime} {environment.runtime_version}"),
-        Fact("Variant", environment.variant or words.NOTHING),
+        Fact("Variant", environment.variant or words.NOTHING, "not the target's first" if verdict.variant else None),
         Fact("Runner", environment.runner),
         Fact("Threads", str(environment.threads)),
     ]
@@ -256,12 +256,40 @@ def _hashes(record: RunRecord | None) -> tuple[Fact, ...]:
     return tuple(Fact(label, value or words.NOTHING) for label, value in named)
 
 
-def _matrix(verdicts: Sequence[Verdict]) -> list[MatrixRow]:
-    found = [{(output.case, output.output): (verdict, output) for output in verdict.outputs} for verdict in verdicts]
-    keys = Counter(key for outputs in found for key in outputs)  # keeps the order in which they were met
-    return [
-        MatrixRow(case, output, tuple(_cell(outputs.get((case, output))) for outputs in found)) for case, output in keys
+def _matrices(entries: Sequence[Entry]) -> tuple[Matrix, ...]:
+    """Put runs of one model side by side; runs of different models have nothing to compare."""
+    groups: dict[str, list[tuple[int, Entry]]] = {}
+    for number, entry in enumerate(entries, 1):
+        model = entry.case_set.model_sha256 if entry.case_set else entry.record.hashes.model if entry.record else ""
+        groups.setdefault(model, []).append((number, entry))
+    return tuple(_matrix(members) for members in groups.values() if len(members) > 1)
+
+
+def _matrix(members: Sequence[tuple[int, Entry]]) -> Matrix:
+    found = [
+        {(case, digest, output.output): (entry.verdict, output) for case, digest, output in _identified(entry)}
+        for _, entry in members
     ]
+    keys = Counter(key for outputs in found for key in outputs)  # keeps the order in which they were met
+    rows = [
+        MatrixRow(key[0], key[2], tuple(_cell(outputs.get(key)) for outputs in found)) for key in list(keys)[:_MAX_ROWS]
+    ]
+    titles = dict.fromkeys(entry.verdict.title for _, entry in members)
+    columns = (f"{number} · {entry.verdict.title} · {_label(entry.verdict)}" for number, entry in members)
+    return Matrix(", ".join(titles), tuple(columns), tuple(rows), len(keys) - len(rows))
+
+
+def _identified(entry: Entry) -> Iterator[tuple[str, str, OutputVerdict]]:
+    """Yield each output with its case and a digest of its inputs: the same id may name another case elsewhere."""
+    digests = {case.id: _digest(case) for case in entry.case_set.cases} if entry.case_set else {}
+    for output in entry.verdict.outputs:
+        yield output.case, digests.get(output.case, ""), output
+
+
+def _digest(case: GoldenCase) -> str:
+    parts, arrays = tensors.split("", case.inputs)
+    said = repr((case.feed_back, parts)).encode()
+    return hashlib.sha256(said + tensors.encode(arrays)).hexdigest()
 
 
 def _cell(found: tuple[Verdict, OutputVerdict] | None) -> Cell:

@@ -27,7 +27,8 @@ def to_xml(verdicts: Sequence[Verdict]) -> bytes:
 
 
 def _add_suite(root: ElementTree.Element, verdict: Verdict) -> None:
-    name = f"{verdict.title} [{verdict.target}]" if verdict.target else verdict.title
+    subject = words.subject(verdict)
+    name = f"{verdict.title} [{subject}]" if subject else verdict.title
     suite = ElementTree.SubElement(root, "testsuite", name=_line(name))
     _add_properties(suite, verdict)
     for output in verdict.outputs:
@@ -47,12 +48,11 @@ def _add_suite(root: ElementTree.Element, verdict: Verdict) -> None:
 
 
 def _add_properties(suite: ElementTree.Element, verdict: Verdict) -> None:
-    reference = verdict.reference
     values = {
         "status": verdict.status,
         "expected": str(verdict.expected),
         "compared": str(verdict.compared),
-        "reference": f"{reference.runtime} {reference.runtime_version}, optimization {reference.optimization}",
+        "reference": words.reference(verdict.reference),
     }
     if verdict.environment is not None:
         values["environment"] = words.where(verdict.environment)
@@ -76,7 +76,7 @@ def _details(output: OutputVerdict) -> str:
     lines = [output.reason or words.OUTPUT_WORDS[output.status], f"allowed: {words.tolerance(output)}"]
     if (m := output.metrics) is not None:
         lines += [
-            f"would pass at: {words.would_pass(m)}",
+            f"would pass at: {words.would_pass(output)}",
             f"max abs: {words.number(m.max_abs)}",
             f"of scale: {words.number(m.max_rel)}",
             f"RMSE: {words.number(m.rmse)}",

@@ -92,6 +92,7 @@ class Run:
     """One record and its verdict. ``rows_left_out``: matching rows beyond what a page can show."""
 
     number: int
+    title: str
     label: str
     where: str
     kind: Kind
@@ -126,11 +127,21 @@ class Cell:
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """One output of one case across all records."""
+    """One output of one case across the runs of a model."""
 
     case: str
     output: str
     cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Runs of one model side by side; a heading for each run. ``left_out``: rows beyond what a page can show."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -143,5 +154,4 @@ class Page:
     css_sha256: str
     limit: float
     runs: tuple[Run, ...]
-    matrix: tuple[MatrixRow, ...]
-    matrix_left_out: int
+    matrices: tuple[Matrix, ...]

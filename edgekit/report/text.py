@@ -7,16 +7,19 @@ from edgekit.records.verdict import OutputStatus, OutputVerdict, Verdict
 from edgekit.report import words
 from edgekit.timing import TimingRow
 
-_MANY = 40  # more outputs than this are shown by name: the matches in one row, what is wrong in a few
+# More outputs than this are shown by name: the matches in one row, what is wrong in a few.
+_MANY = 40
+_MANY_MATCHES = 8  # the same, where everything matches
 _SHOWN = 10  # how many wrong outputs of one name are shown alone
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A heading, and whether the cells below it are numbers."""
+    """A heading, and whether the cells below it are numbers. ``spare``: the highest is left out first; 0: never."""
 
     title: str
     number: bool = False
+    spare: int = 0
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,11 @@ _OUTPUT_COLUMNS = (
     TextColumn("output"),
     TextColumn("verdict"),
     TextColumn("max abs", number=True),
-    TextColumn("of scale", number=True),
-    TextColumn("SNR dB", number=True),
-    TextColumn("cosine", number=True),
-    TextColumn("top-1", number=True),
-    TextColumn("allowed"),
+    TextColumn("of scale", number=True, spare=3),
+    TextColumn("SNR dB", number=True, spare=1),
+    TextColumn("cosine", number=True, spare=5),
+    TextColumn("top-1", number=True, spare=4),
+    TextColumn("allowed", spare=2),
     TextColumn("would pass at"),
 )
 _TIMING_COLUMNS = (
@@ -49,10 +52,13 @@ _TIMING_COLUMNS = (
 
 
 def output_table(verdict: Verdict) -> TextTable:
-    """Return a row for every case and output; where there are very many, matches of one output share a row."""
+    """Return a row for every case and output; where there are many, matches of one output share a row."""
     outputs = verdict.outputs
-    rows = [_row(output) for output in outputs] if len(outputs) <= _MANY else _grouped(outputs)
-    return TextTable(f"{verdict.title}: {words.VERDICT_WORDS[verdict.status].lower()}", _OUTPUT_COLUMNS, tuple(rows))
+    most = _MANY_MATCHES if all(output.status == "match" for output in outputs) else _MANY
+    rows = [_row(output) for output in outputs] if len(outputs) <= most else _grouped(outputs)
+    concluded = _concluded(verdict)
+    title = f"{verdict.title}: {concluded[0].lower()}{concluded[1:]}"
+    return TextTable(title, _OUTPUT_COLUMNS, tuple(rows))
 
 
 def timing_table(rows: Sequence[TimingRow]) -> TextTable:
@@ -61,21 +67,29 @@ def timing_table(rows: Sequence[TimingRow]) -> TextTable:
         (row.name, words.milliseconds(row.browser_ms), words.milliseconds(row.desktop_ms), words.ratio(row.ratio))
         for row in rows
     )
-    return TextTable("Times", _TIMING_COLUMNS, tuple(cells))
+    return TextTable("Times (all but the later runs are paid once)", _TIMING_COLUMNS, tuple(cells))
 
 
-def summary(verdict: Verdict) -> tuple[str, ...]:
-    """Return the verdict in a line, then its reasons and warnings, a line each."""
+def summary(verdict: Verdict, *, titled: bool = False) -> tuple[str, ...]:
+    """Return the verdict in a line, then its reasons and warnings, a line each.
+
+    ``titled``: with the model's title, as several verdicts below one another need it.
+    """
     matching = sum(output.status == "match" for output in verdict.outputs)
     passed = "✓" if verdict.passed else "✗"
-    target = f" for {verdict.target}" if verdict.target else ""
-    head = f"{passed} {words.VERDICT_WORDS[verdict.status]}{target}"
+    title = f"{verdict.title}: " if titled else ""
+    head = f"{passed} {title}{_concluded(verdict)}"
     lines = [f"{head}: {matching} of {verdict.expected} outputs match, {verdict.compared} were compared."]
     if verdict.environment is not None:
         lines.append(f"  on {words.where(verdict.environment)}")
     lines += [f"  - {reason}" for reason in verdict.reasons]
     lines += [f"  warning: {warning}" for warning in verdict.warnings]
     return tuple(lines)
+
+
+def _concluded(verdict: Verdict) -> str:
+    subject = words.subject(verdict)
+    return words.VERDICT_WORDS[verdict.status] + (f" for {subject}" if subject else "")
 
 
 def _row(output: OutputVerdict, case: str | None = None, count: int = 1) -> tuple[str, ...]:
@@ -103,5 +117,5 @@ def _grouped(outputs: Sequence[OutputVerdict]) -> list[tuple[str, ...]]:
         alone = [] if status in ("match", "not_comparable") else ordered[:_SHOWN]
         rows += [_row(output) for output in alone]
         if rest := ordered[len(alone) :]:
-            rows.append(_row(rest[0], f"{len(rest)} cases, worst {rest[0].case}" if len(rest) > 1 else None, len(rest)))
+            rows.append(_row(rest[0], f"worst: {rest[0].case}" if len(rest) > 1 else None, len(rest)))
     return rows

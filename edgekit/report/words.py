@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 
-from edgekit.records.cases import Tolerance
+from edgekit.records.cases import Reference, Tolerance
 from edgekit.records.run_record import Environment
-from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, VerdictStatus
+from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, Verdict, VerdictStatus
 
 NOTHING = "–"
 _UP = Context(prec=3, rounding=ROUND_CEILING)
@@ -26,6 +26,21 @@ OUTPUT_WORDS: dict[OutputStatus, str] = {
     "case_failed": "not computed",
     "not_comparable": "not compared",
 }
+
+
+def subject(verdict: Verdict) -> str:
+    """Say what a verdict is of: the target, or one variant of it alone; empty when neither is known."""
+    if verdict.variant is None:
+        return verdict.target or ""
+    return f"{verdict.target}'s variant {verdict.variant}" if verdict.target else f"variant {verdict.variant}"
+
+
+def reference(reference: Reference) -> str:
+    """Say where the right answers come from."""
+    version = f"{reference.runtime} {reference.runtime_version}".strip()
+    if reference.runtime != "onnxruntime":  # nothing else has an optimization level
+        return f"{reference.name} ({version})"
+    return f"{reference.name} ({version}, graph optimization {reference.optimization})"
 
 
 def mark(status: OutputStatus) -> str:
@@ -81,8 +96,14 @@ def tolerance(output: OutputVerdict) -> str:
     return ", ".join(f"{name} {number(value)}" for name, value in parts if value)
 
 
-def would_pass(metrics: Metrics) -> str:
-    """Say which relative tolerance would have passed: rounded up, so that what is read does pass; "none" if none."""
+def would_pass(output: OutputVerdict) -> str:
+    """Say which relative tolerance would have passed: rounded up, so that what is read does pass; "none" if none.
+
+    What must be equal has none to advise: a label that is off by a little is wrong.
+    """
+    metrics = output.metrics
+    if metrics is None or output.tolerance is None:
+        return NOTHING
     if math.isinf(metrics.passing_relative):
         return "none"
     return f"rel {float(_UP.create_decimal_from_float(metrics.passing_relative)):.3g}"
@@ -129,5 +150,5 @@ def measures(output: OutputVerdict) -> Measures:
         cosine=cosine(m.cosine),
         top1=top1(m),
         allowed=tolerance(output),
-        would_pass=would_pass(m),
+        would_pass=would_pass(output),
     )

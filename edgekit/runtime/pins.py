@@ -54,9 +54,9 @@ class Pins:
         for variant_id in ids:
             if variant_id not in by_id:
                 near = get_close_matches(variant_id, by_id, n=1)
-                guess = f"; did you mean '{near[0]}'?" if near else ""
+                guess = f". Did you mean '{near[0]}'?" if near else "."
                 raise UsageError(
-                    f"{what}: {self.package} has no variant '{variant_id}'{guess}.",
+                    f"{what}: {self.package} has no variant '{variant_id}'{guess}",
                     hint=f"Variants: {', '.join(by_id)}.",
                 )
         return tuple(by_id[variant_id] for variant_id in ids)

@@ -23,6 +23,7 @@ def test_a_verdict_that_passed_is_exit_code_0_with_tables_and_files(
     asked = ["--junit", files["junit.xml"], "--report", files["report.html"], "-o", files["run"]]
     assert run(["parity", bundle(tmp_path), *asked]) == 0
     captured = capsys.readouterr()
+    assert captured.err == f"Wrote {files['report.html']}.\nWrote {files['junit.xml']}.\n"
     assert "Passed" in captured.out and "match" in captured.out
     assert "later run (median)" in captured.out and "1.50 ms" in captured.out
     assert "\x1b" not in captured.out
@@ -76,7 +77,7 @@ def test_a_missing_browser_is_exit_code_4_with_the_line_that_installs_one(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--case", "onyl"], "did you mean 'only'?"),
+        (["--case", "onyl"], "'onyl'. Did you mean 'only'?\n"),
         (["--variant", "jspi"], "Its variants: wasm"),
         (["--browser", "netscape"], "Browsers: chromium"),
         (["--tolerance", "y"], "such as scores=1e-3"),

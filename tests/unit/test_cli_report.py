@@ -39,8 +39,9 @@ def bundle_of(case_set: CaseSet, folder: Path, model: bytes = b"model") -> Path:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(data)
     entries = tuple(FileEntry(path, sha256_bytes(data), len(data)) for path, data in sorted(files.items()))
-    entry, runtime = ModelEntry("model/model.onnx", sha256_bytes(model)), RuntimeEntry("ort", "1.30.0", ("wasm",))
-    made = Manifest("0.1.0", "web", "wasm", "bundled.onnx", entry, runtime, entries)
+    entry = ModelEntry("model/model.onnx", sha256_bytes(model))
+    runtime = RuntimeEntry("ort", "1.30.0", ("jspi", "wasm"))
+    made = Manifest("0.1.0", "web", "webgpu", "bundled.onnx", entry, runtime, entries)
     (folder / "manifest.json").write_bytes(json_bytes(manifest.to_json(made)))
     return folder
 
@@ -78,6 +79,16 @@ def test_several_records_share_a_page_and_a_junit_file(tmp_path: Path, capsys: p
     suites = ElementTree.parse(tmp_path / "junit.xml").getroot()  # noqa: S314  written a line above
     assert [suite.get("errors") for suite in suites] == ["0", "3", "3"]
     assert "Side by side" in (tmp_path / "page.html").read_text()
+
+
+def test_several_summaries_say_which_is_which_and_every_file_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [saved(entry(), tmp_path / entry.__name__) for entry in (passed, failed)]
+    page, suites = tmp_path / "page.html", tmp_path / "junit.xml"
+    _, out, err = run(capsys, *folders, "-o", page, "--junit", suites)
+    assert "✓ model.onnx: Passed for webgpu" in out and "✗ model.onnx: Failed for webgpu" in out
+    assert err == f"Wrote {page}.\nWrote {suites}.\n"
 
 
 def test_why_no_record_came_back_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +145,24 @@ def test_a_record_alone_is_judged_by_the_bundle_that_is_named(
     (phone / "record.json").write_text(json.dumps(document))
     code, out, _ = run(capsys, phone, "--bundle", folder, "-o", page, "--json")
     (verdict,) = json.loads(out)["verdicts"]
-    assert (code, verdict["status"], verdict["title"], verdict["target"]) == (0, "passed", "bundled.onnx", "wasm")
+    assert (code, verdict["status"], verdict["title"], verdict["target"]) == (0, "passed", "bundled.onnx", "webgpu")
+
+
+def test_a_posted_record_that_its_address_forced_is_of_that_variant_alone(
+    phone: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case_set = passed().case_set
+    assert case_set is not None
+    folder = bundle_of(replace(case_set, model_sha256=sha256_bytes(b"model")), tmp_path / "bundle")
+    document = json.loads((phone / "record.json").read_text())
+    document["hashes"]["manifest"] = sha256_bytes((folder / "manifest.json").read_bytes())
+    for asked, said in (("wasm", "Passed for webgpu's variant wasm:"), ("webgpu", "Passed for webgpu:")):
+        variant = "wasm" if asked == "wasm" else "jspi"
+        ran = {"variant": variant, "execution_provider_asked": asked, "execution_provider": asked}
+        document["environment"] |= ran
+        (phone / "record.json").write_text(json.dumps(document))
+        _, out, _ = run(capsys, phone, "--bundle", folder, "-o", tmp_path / "page.html")
+        assert said in out and ("webgpu was not tried" in out) == (asked == "wasm")
 
 
 def test_a_record_of_another_model_than_the_named_bundle_is_the_users_mistake(

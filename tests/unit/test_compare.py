@@ -358,6 +358,33 @@ def test_a_fallback_is_refused_with_its_reason_unless_allowed() -> None:
     assert allowed.passed and "A fallback was allowed: webgpu did not run" in allowed.warnings[0]
 
 
+def test_a_run_that_was_asked_for_another_provider_than_the_targets_first_is_of_its_variant_alone() -> None:
+    cases = case_set([Y])
+    forced = verdict_of(cases, record([Y]), execution_provider="webgpu")  # asked for wasm, and ran wasm
+    assert forced.passed and forced.variant == "wasm"
+    assert forced.warnings == (
+        "wasm was asked for in place of webgpu, which the target tries first: webgpu was not tried.",
+    )
+    for known in ("wasm", None):
+        plain = verdict_of(cases, record([Y]), execution_provider=known)
+        assert plain.passed and plain.variant is None and plain.warnings == ()
+    assert verdict_of(cases, record([Z]), execution_provider="webgpu").variant == "wasm"  # a failure is named so, too
+
+
+def test_a_forced_variant_that_could_not_run_is_named_all_the_same() -> None:
+    environment = replace(ENVIRONMENT, variant=None, execution_provider=None)
+    tried = (Attempt("wasm", "wasm", "refused", "no memory"),)
+    run = replace(record(), environment=environment, attempts=tried)
+    verdict = verdict_of(case_set([Y]), run, execution_provider="webgpu")
+    assert (verdict.status, verdict.variant) == ("not_run", "wasm")
+
+
+def test_a_fallback_is_a_verdict_of_its_variant_only_where_it_may_pass() -> None:
+    cases = case_set([Y], [Z])
+    assert verdict_of(cases, FELL_BACK, allow_fallback=True).variant == FELL_BACK.environment.variant != None  # noqa: E711
+    assert verdict_of(cases, FELL_BACK, execution_provider="webgpu").variant is None
+
+
 def test_a_fallback_that_also_gives_wrong_outputs_has_failed() -> None:
     cases = case_set([Y], [value_of("z", F32 * 2)])
     verdict = verdict_of(cases, FELL_BACK)
@@ -385,9 +412,9 @@ def test_only_the_cases_asked_for_are_expected() -> None:
 
 def test_an_unknown_case_or_output_is_a_mistake_of_the_user_and_the_nearest_is_named() -> None:
     cases = case_set([value_of("probability", F32)])
-    with pytest.raises(UsageError, match="no case 'c00'; did you mean 'c0'"):
+    with pytest.raises(UsageError, match=r"no case 'c00'\. Did you mean 'c0'\?$"):
         verdict_of(cases, None, cases=["c00"])
-    with pytest.raises(UsageError, match="not an output; did you mean 'probability'"):
+    with pytest.raises(UsageError, match=r"not an output\. Did you mean 'probability'"):
         verdict_of(cases, None, tolerance={"probabilty": Tolerance(1, 1)})
 
 

@@ -1,6 +1,9 @@
 """Data to stdout, talk to stderr, and no name from a model drives the terminal."""
 
+import contextlib
 import json
+import os
+import re
 import subprocess
 import sys
 
@@ -79,6 +82,96 @@ def test_a_table_in_a_pipe_does_not_fold_a_path(capsys: pytest.CaptureFixture[st
     assert title == f"In {path}"
     assert sum(path in row for row in rows) == 1
     assert max(len(row) for row in rows) < len(path) + 20
+
+
+NUMBERS = [["case-1", "1.23456e-06", "0.9999", "a sentence of several words"]]
+WIDE = [
+    console.Column("case"),
+    console.Column("max abs", number=True),
+    console.Column("cosine", number=True, spare=2),
+    console.Column("why", spare=1),
+]
+
+
+def shown(columns: list[console.Column], rows: list[list[str]], width: int, monkeypatch: pytest.MonkeyPatch,
+          capsys: pytest.CaptureFixture[str]) -> str:  # fmt: skip
+    monkeypatch.setenv("COLUMNS", str(width))
+    console.table("T", columns, rows)
+    out = capsys.readouterr().out
+    assert all(len(line.rstrip()) <= width for line in out.splitlines() if not line.startswith("Left out"))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [(56, ""), (55, "cosine"), (48, "cosine"), (47, "cosine, why")],
+)
+def test_a_table_wider_than_columns_says_leaves_out_what_matters_least(
+    width: int, left_out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = shown(WIDE, NUMBERS, width, monkeypatch, capsys)
+    assert "case-1  1.23456e-06" in out
+    said = f"Left out, for this terminal is too narrow: {left_out}.\n" if left_out else ""
+    assert said in out and ("Left out" in out) == bool(left_out)
+
+
+def test_sentences_wrap_between_words_and_numbers_never(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = [console.Column("why"), console.Column("n", number=True)]
+    rows = [["some words that wrap", "1,234 567"]]
+    out = shown(columns, rows, 20, monkeypatch, capsys)
+    assert "1,234 567" in out and "that wrap" in " ".join(out.split())
+    assert {"some", "words", "that", "wrap"} <= set(out.split())
+
+
+def test_where_even_words_would_break_each_row_is_a_block_with_every_column(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = [*WIDE[:3], console.Column("path", spare=1)]
+    monkeypatch.setenv("COLUMNS", "18")
+    console.table("T", columns, [["case-1", "1.23456e-06", "0.9999", "/a/long/path"]] * 2)
+    block = "  case     case-1\n  max abs  1.23456e-06\n  cosine   0.9999\n  path     /a/long/path\n"
+    assert capsys.readouterr().out == f"T\n\n{block}\n{block}\n"
+
+
+def test_a_terminal_has_a_width_and_columns_of_nothing_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for nonsense in ("", "0", "wide", "-5"):
+        monkeypatch.setenv("COLUMNS", nonsense)
+        console.table("T", WIDE, [["x" * 300, "1", "2", "3"]])
+        assert "x" * 300 in capsys.readouterr().out
+
+
+def test_steps_are_a_line_each_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with console.progress(steps=True) as progress:
+        progress("one")
+        progress("two\x1b", 0.1)
+        progress("two\x1b", 0.9)
+        progress("one")
+    assert capsys.readouterr() == ("", "one\ntwo\\x1b\none\n")
+
+
+def test_progress_goes_on_after_a_step_that_reached_its_end() -> None:
+    pty = pytest.importorskip("pty")
+    code = (
+        "import time; from edgekit import console\n"
+        "with console.progress() as p:\n"
+        "    p('first', 1.0); time.sleep(0.3); p('second'); time.sleep(1.3); p('third', 0.5); time.sleep(0.3)"
+    )
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", code], stderr=theirs, env={**os.environ, "TERM": "xterm"}) as process:
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):  # the end of a pty is an error on Linux
+            while part := os.read(ours, 65536):
+                said += part
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"0:00:01" in said  # its clock and its spinner did not stop with the first step
+    second = {line.split()[0] for line in re.findall(r"\S+ second", said.decode())}
+    assert len(second) > 3
 
 
 def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:

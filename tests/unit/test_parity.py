@@ -7,6 +7,7 @@ import pytest
 import tiny_bundle
 
 from edgekit import parity
+from edgekit.cli import main
 from edgekit.errors import BundleError, MissingToolError, UsageError
 from edgekit.parity import ParityOptions
 from edgekit.records import store
@@ -44,6 +45,26 @@ def test_a_shifted_output_fails_and_is_named(tmp_path: Path) -> None:
 def test_a_tolerance_for_the_output_lets_the_shift_pass(tmp_path: Path) -> None:
     options = ParityOptions(tolerance={"y": Tolerance(0.1, 0.0)})
     assert parity.verify(bundle(tmp_path, output="[1, -2.1]"), options).verdict.status == "passed"
+
+
+@browser
+def test_a_forced_variant_passes_for_itself_and_its_kept_run_still_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    variants = ("jspi", "wasm")
+    folder = tiny_bundle.make(
+        tmp_path / "bundle", {"page.js": tiny_bundle.script()}, target="webgpu", variants=variants
+    ).folder
+    verdict = parity.verify(folder, ParityOptions(variant="wasm", output=tmp_path / "run")).verdict
+    assert verdict.passed and verdict.variant == "wasm" and "webgpu was not tried" in " ".join(verdict.warnings)
+    assert main.run(["report", str(tmp_path / "run"), "-o", str(tmp_path / "page.html")]) == 0
+    out = capsys.readouterr().out
+    assert "Passed for webgpu's variant wasm" in out and "webgpu was not tried" in out
+
+
+def test_a_bundle_of_an_unknown_runtime_has_no_known_first_provider(tmp_path: Path) -> None:
+    manifest = tiny_bundle.make(tmp_path / "bundle", variants=("odd", "wasm")).manifest
+    assert parity.first_execution_provider(manifest) is None
 
 
 @browser

@@ -5,6 +5,7 @@ import pytest
 
 from edgekit.errors import UsageError
 from edgekit.records.cases import CaseSet, GoldenCase, Reference, Tolerance
+from edgekit.records.manifest import Manifest, ModelEntry, RuntimeEntry
 from edgekit.records.run_record import CaseRun, Environment, Hashes, RunRecord, Timings
 from edgekit.records.store import Conditions, load_run, save_run
 from edgekit.records.tensors import same_bits, value_of
@@ -45,6 +46,16 @@ def test_a_saved_run_comes_back_whole(tmp_path: Path, name: str) -> None:
         "cases.json", "cases.safetensors", "conditions.json", "desktop_record.json", "desktop_record.safetensors",
         "record.json", "record.safetensors", "verdict.json",
     ]  # fmt: skip
+
+
+def test_the_manifest_of_the_bundle_is_kept_where_it_is_given(tmp_path: Path) -> None:
+    runtime = RuntimeEntry("onnxruntime-web", "1.30.0", ("jspi", "wasm"))
+    manifest = Manifest("0.1.0", "web", "webgpu", NAME, ModelEntry("model/model.onnx", "0" * 64), runtime, ())
+    save_run(tmp_path / "run", conditions=CONDITIONS, case_set=CASES, record=RECORD, verdict=VERDICT, manifest=manifest)
+    assert load_run(tmp_path / "run").manifest == manifest
+    (tmp_path / "run" / "bundle.json").write_text("{}")
+    with pytest.raises(UsageError, match=r"bundle\.json is malformed"):
+        load_run(tmp_path / "run")
 
 
 def test_a_run_from_which_no_record_came_back_is_still_a_run(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
-from report_samples import EVERY, HOSTILE, failed, hostile, many, not_run, nothing_ran, passed, refused
+from report_samples import EVERY, HOSTILE, entry, failed, hostile, many, not_run, nothing_ran, passed, refused, sample
 
+from edgekit.records.tensors import value_of
 from edgekit.report.html import Entry, report_html, report_page, visible
 from edgekit.report.page import Fact
 
@@ -59,7 +61,10 @@ def test_every_report_is_well_formed_the_same_each_time_and_fetches_nothing(name
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        (passed(), ["Passed", "2 of 2 outputs match the desktop.", "case-1", "3.00×", "16×", "zeros: refused", "weak"]),
+        (
+            passed(),
+            ["Passed", "2 of 2 outputs match the reference.", "case-1", "3.00×", "16×", "zeros: refused", "weak"],
+        ),
         (failed(), ["Failed", "3 of 6 outputs do not match.", "The largest error is 0.87", "rel 2.18", "stateN"]),
         (refused(), ["Refused", "webgpu did not run this model; wasm did", "no kernel for CumSum(14)", "fallback"]),
         (not_run(), ["Not run", "Nothing was compared.", "No run record came back."]),
@@ -94,21 +99,62 @@ def test_several_records_stand_side_by_side() -> None:
     case_set = passed().case_set
     assert case_set is not None
     page = report_page([passed(), not_run()], "")
-    assert [[cell.text for cell in row.cells] for row in page.matrix] == [["0", "not run"]] * 2
+    assert [[cell.text for cell in row.cells] for row in page.matrices[0].rows] == [["0", "not run"]] * 2
     reader = read(passed(), not_run())
     assert {value for name, value in reader.attributes if name == "href"} == {"#run-1", "#run-2"}
     assert {value for name, value in reader.attributes if name == "id"} == {"run-1", "run-2"}
-    assert report_page([passed()], "").matrix == ()
+    assert report_page([passed()], "").matrices == ()
+
+
+def test_several_records_say_which_is_which() -> None:
+    second = replace(passed(), verdict=replace(passed().verdict, title="other title", target="wasm"))
+    page = report_page([passed(), second], "")
+    assert page.matrices[0].columns == ("1 · model.onnx · webgpu", "2 · other title · wasm")
+    text = read(passed(), second).text
+    assert text.count("2 · other title · wasm") == 3  # card, column, and the run's own heading
+
+
+def test_runs_of_different_models_are_never_put_side_by_side() -> None:
+    def of(model: str) -> Entry:
+        case_set, record = sample()
+        return entry(
+            replace(case_set, model_sha256=model), replace(record, hashes=replace(record.hashes, model=model)), model[0]
+        )
+
+    page = report_page([of("a" * 64), of("b" * 64), of("a" * 64), of("c" * 64)], "")
+    assert [matrix.columns for matrix in page.matrices] == [("1 · a · webgpu", "3 · a · webgpu")]
+    assert read(of("a" * 64), of("b" * 64)).text.count("Side by side") == 0
+
+
+def test_cases_of_one_name_and_different_inputs_have_rows_of_their_own() -> None:
+    def fed(value: float) -> Entry:
+        case_set, record = sample(cases=1)
+        inputs = (value_of("x", np.array([value], np.float32)),)
+        cases = tuple(replace(case, inputs=inputs) for case in case_set.cases)
+        return entry(replace(case_set, cases=cases), record)
+
+    (matrix,) = report_page([fed(1), fed(1), fed(2)], "").matrices
+    assert [[cell.text for cell in row.cells] for row in matrix.rows] == [
+        ["0", "0", "not asked"],
+        ["not asked", "not asked", "0"],
+    ]
+
+
+def test_a_verdict_of_one_variant_says_so() -> None:
+    made = passed()
+    text = read(replace(made, verdict=replace(made.verdict, variant="wasm", warnings=("webgpu was not tried.",)))).text
+    assert "Passed webgpu's variant wasm" in " ".join(text.split()) and "webgpu was not tried." in text
+    assert "variant wasm" not in read(made).text
 
 
 def test_an_output_that_one_record_was_not_asked_for_is_said_so() -> None:
     page = report_page([passed(), failed()], "")
-    assert [cell.text for cell in page.matrix[0].cells] == ["0", "not asked"]
+    assert [cell.text for cell in page.matrices[0].rows[0].cells] == ["0", "not asked"]
 
 
 def test_the_bar_crosses_its_limit_exactly_when_the_output_is_wrong() -> None:
-    for entry in (passed(), failed(), many()):
-        page = report_page([entry], "")
+    for made in (passed(), failed(), many()):
+        page = report_page([made], "")
         for row in page.runs[0].rows:
             assert row.bar is not None
             assert (row.bar.length > page.limit) == (row.kind == "bad")

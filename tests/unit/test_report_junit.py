@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 import pytest
 from report_samples import EVERY, failed, hostile, not_run, passed, refused
 
+from edgekit.records.cases import Reference
 from edgekit.records.verdict import Verdict
 from edgekit.report.junit import to_xml
 
@@ -64,3 +65,11 @@ def test_characters_that_xml_cannot_hold_are_escaped_and_names_stay_on_one_line(
 def test_several_verdicts_are_several_suites_in_one_document() -> None:
     root = ElementTree.fromstring(to_xml([passed().verdict, failed().verdict]))  # noqa: S314
     assert [suite.tag for suite in root] == ["testsuite", "testsuite"]
+
+
+def test_a_suite_of_one_variant_is_named_so_and_the_reference_is_said_as_everywhere() -> None:
+    verdict = replace(passed().verdict, variant="wasm", reference=Reference("r.npz", "recorded outputs", "", "none"))
+    suite = suite_of(verdict)
+    assert suite.get("name") == "model.onnx [webgpu's variant wasm]"
+    said = {entry.get("name"): entry.get("value") for entry in suite.findall("properties/property")}
+    assert said["reference"] == "r.npz (recorded outputs)"

@@ -4,9 +4,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_samples import EVERY, failed, many, not_run, passed, refused
+from report_samples import EVERY, entry, failed, many, not_run, passed, refused, sample
 
-from edgekit.records.cases import Tolerance
+from edgekit.records.cases import Reference, Tolerance
 from edgekit.report import words
 from edgekit.report.text import output_table, summary, timing_table
 from edgekit.timing import TimingRow
@@ -14,12 +14,19 @@ from edgekit.timing import TimingRow
 
 def test_each_output_of_each_case_has_a_row_with_its_numbers() -> None:
     table = output_table(failed().verdict)
-    assert table.title == "model.onnx: failed" and len(table.rows) == 6
+    assert table.title == "model.onnx: failed for webgpu" and len(table.rows) == 6
     assert [column.title for column in table.columns][:3] == ["case", "output", "verdict"]
     wrong, right = table.rows[0], table.rows[1]
     assert wrong[:5] == ("case-0", "output", "✗ mismatch", "0.87", "2.18")
     assert wrong[7:] == ("100 %", "rel 0.001, abs 1e-06", "rel 2.18")
     assert right == ("case-0", "stateN", "✓ match", "0", "0", "∞", "1", "100 %", "rel 0.001, abs 1e-06", "rel 0")
+
+
+def test_what_must_be_equal_is_given_no_tolerance_as_advice() -> None:
+    output = failed().verdict.outputs[0]
+    assert words.would_pass(output) == "rel 2.18"
+    assert words.would_pass(replace(output, tolerance=None)) == "–"
+    assert words.measures(replace(output, tolerance=None)).allowed == "equal"
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -31,12 +38,22 @@ def test_every_row_has_a_cell_for_every_column(name: str) -> None:
 def test_very_many_rows_are_grouped_and_what_is_wrong_stays_alone() -> None:
     rows = output_table(many().verdict).rows
     assert [row[:3] for row in rows] == [
-        ("40 cases, worst case-0", "boxes", "✓ match ×40"),
-        ("40 cases, worst case-0", "scores", "✓ match ×40"),
-        ("38 cases, worst case-0", "mask", "✓ match ×38"),
+        ("worst: case-0", "boxes", "✓ match ×40"),
+        ("worst: case-0", "scores", "✓ match ×40"),
+        ("worst: case-0", "mask", "✓ match ×38"),
         ("case-9", "mask", "✗ mismatch"),
         ("case-7", "mask", "✗ mismatch"),
     ]
+
+
+def test_matches_share_a_row_sooner_where_nothing_is_wrong() -> None:
+    case_set, record = sample(("a", "b"), cases=5)
+    assert [row[:3] for row in output_table(entry(case_set, record).verdict).rows] == [
+        ("worst: case-0", "a", "✓ match ×5"),
+        ("worst: case-0", "b", "✓ match ×5"),
+    ]
+    wrong = sample(("a", "b"), 5, lambda i, name: float(i == 0))
+    assert len(output_table(entry(*wrong).verdict).rows) == 10
 
 
 def test_no_wrong_output_is_lost_in_a_group() -> None:
@@ -60,6 +77,21 @@ def test_the_summary_says_the_verdict_the_place_the_reasons_and_the_warnings() -
     )
 
 
+def test_a_verdict_of_one_variant_says_so_and_several_verdicts_say_their_titles() -> None:
+    verdict = replace(passed().verdict, variant="wasm")
+    assert summary(verdict)[0].startswith("✓ Passed for webgpu's variant wasm: 2 of 2")
+    assert output_table(verdict).title == "model.onnx: passed for webgpu's variant wasm"
+    assert summary(verdict, titled=True)[0].startswith("✓ model.onnx: Passed for webgpu's variant wasm: 2 of 2")
+    assert words.subject(replace(verdict, target=None)) == "variant wasm"
+
+
+def test_only_onnxruntime_has_an_optimization_level() -> None:
+    assert words.reference(Reference("desktop", "onnxruntime", "1.32.0", "disabled")) == (
+        "desktop (onnxruntime 1.32.0, graph optimization disabled)"
+    )
+    assert words.reference(Reference("cnn_ref.npz", "recorded outputs", "", "none")) == "cnn_ref.npz (recorded outputs)"
+
+
 def test_times_have_units_and_ratios() -> None:
     rows = (TimingRow("create session", 12_345.0, 93.4, 132.2), TimingRow("fetch", 1.234, None, None))
     assert timing_table(rows).rows == (
@@ -70,18 +102,19 @@ def test_times_have_units_and_ratios() -> None:
 
 @given(st.floats(1e-300, 1e300))
 def test_the_tolerance_that_is_shown_does_pass(passing: float) -> None:
-    metrics = passed().verdict.outputs[0].metrics
-    assert metrics is not None
-    shown = words.would_pass(replace(metrics, passing_relative=passing)).removeprefix("rel ")
+    output = passed().verdict.outputs[0]
+    assert output.metrics is not None
+    output = replace(output, metrics=replace(output.metrics, passing_relative=passing))
+    shown = words.would_pass(output).removeprefix("rel ")
     assert passing <= float(shown) <= passing * 1.02
 
 
 def test_numbers_that_are_none_read_as_words() -> None:
-    metrics = passed().verdict.outputs[0].metrics
+    output = passed().verdict.outputs[0]
+    metrics = output.metrics
     assert metrics is not None
-    assert words.would_pass(replace(metrics, passing_relative=math.inf)) == "none"
+    assert words.would_pass(replace(output, metrics=replace(metrics, passing_relative=math.inf))) == "none"
     assert words.top1(replace(metrics, top1_agrees=0.9999)) == "99.9 %"  # never rounded up to all
     assert [words.number(x) for x in (None, math.nan, -math.inf, 1234567.0)] == ["–", "NaN", "-∞", "1.23e+06"]
-    output = passed().verdict.outputs[0]
     assert words.tolerance(replace(output, tolerance=Tolerance(0.0, 0.0))) == "equal"
     assert words.tolerance(replace(output, tolerance=None, status="missing")) == "–"

@@ -54,7 +54,7 @@ def test_every_target_of_kind_web_names_pinned_variants() -> None:
 
 def test_an_unknown_variant_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(
-        UsageError, match=r"Target 'mine': onnxruntime-web has no variant 'jsip'; did you mean 'jspi'\?"
+        UsageError, match=r"Target 'mine': onnxruntime-web has no variant 'jsip'. Did you mean 'jspi'\?"
     ) as caught:
         pins.load().chosen(["wasm", "jsip"], "Target 'mine'")
     assert caught.value.hint == "Variants: jspi, asyncify, wasm."
