@@ -9,11 +9,53 @@ from pathlib import Path
 import click
 
 from edgekit.cli.main import SUMMARIES, cli
+from edgekit.parity import runner_names
+from edgekit.runtime import pins
 from edgekit.targets import load as targets
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 _NOTE = "<!-- Written by docs/generate.py. Change the code, then run that. -->\n"
 _WIDTH = 100
+
+_TARGET_FORMAT = """
+## A target of your own
+
+Write `targets/lean.toml`. Three lines leave the variant `asyncify`, the largest file, out of `webgpu`; a browser that
+has WebGPU without JSPI then falls to `wasm`:
+
+```toml
+extends = "webgpu"
+[runtime]
+variants = ["jspi", "wasm"]
+```
+
+```sh
+edgekit targets show lean --targets-dir targets
+edgekit build model.onnx --target lean --targets-dir targets -o bundle
+edgekit parity bundle --targets-dir targets
+```
+
+`extends` takes over everything that the file does not state itself, table by table and key by key; a list is replaced
+as a whole. It names another file of the same folder or, where there is none, a target that comes with edgekit, and goes
+one level deep. Without `extends` every key is needed, but for those with a default. An unknown key is an error.
+
+| key | type | what it says |
+|---|---|---|
+| `extends` | text | the target that this one changes; optional |
+| `title` | text | what it is, in a line |
+| `kind` | text | what is built: `web`, a page; there is no other yet |
+| `runtime.package` | text | the package of the runtime: `onnxruntime-web` |
+| `runtime.variants` | list of text | the runtime's variants in order of preference, of VARIANTS |
+| `runtime.threads` | integer | how many threads; 0, the default: as many as the device has cores, at most four |
+| `limits.file_bytes` | integer | the largest file that its host serves; a larger one is a warning |
+| `limits.ir_version` | integer | the newest ONNX IR version that it runs |
+| `limits.opset` | integer | the newest ONNX opset that it runs |
+| `tolerance.DTYPE` | table | `{ relative = N, absolute = N }`, both 0 or more; a dtype without one must be equal |
+| `parity.runner` | text | the browser that parity drives, of RUNNERS |
+
+The execution provider of the first variant is the one that parity asks for: when another one runs, the verdict is
+"refused", or with `--allow-fallback` "passed" for that variant alone.
+"""
 
 
 def help_texts() -> Iterator[tuple[str, str]]:
@@ -73,7 +115,18 @@ def target_table() -> str:
     ]
     for t in loaded:
         parts += [f"| `{t.id}` | {dtype} | {v.relative:g} | {v.absolute:g} |" for dtype, v in t.tolerance.items()]
-    return "\n".join(parts) + "\n"
+    return "\n".join(parts) + "\n" + _target_format()
+
+
+def _target_format() -> str:
+    named = {
+        "VARIANTS": ", ".join(f"`{v.id}` ({v.execution_provider})" for v in pins.load().variants),
+        "RUNNERS": ", ".join(f"`{name}`" for name in runner_names()),
+    }
+    text = _TARGET_FORMAT
+    for word, names in named.items():
+        text = text.replace(word, names)
+    return text
 
 
 def pages() -> dict[Path, str]:

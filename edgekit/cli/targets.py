@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -22,6 +23,7 @@ def command(ctx: click.Context, targets_dir: Path | None, as_json: bool) -> None
     Example:
       edgekit targets
       edgekit targets show webgpu
+      edgekit targets show mine --targets-dir targets
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = {**(ctx.obj or {}), "targets_dir": targets_dir}
@@ -45,19 +47,25 @@ def command(ctx: click.Context, targets_dir: Path | None, as_json: bool) -> None
 
 @command.command()
 @click.argument("target_id", metavar="ID")
+@targets_dir_option
 @json_option
 @click.pass_context
-def show(ctx: click.Context, target_id: str, as_json: bool) -> None:
+def show(ctx: click.Context, target_id: str, targets_dir: Path | None, as_json: bool) -> None:
     """Show everything that one target states, with what it inherits."""
-    target = targets.load(target_id, ctx.obj.get("targets_dir"))
+    target = targets.load(target_id, targets_dir or ctx.obj.get("targets_dir"))
     document = jsonable(asdict(target))
     if as_json:
         console.data_json(document)
         return
-    rows = []
-    for section, value in document.items():
-        for key, item in (value if isinstance(value, dict) else {"": value}).items():
-            rows.append(
-                [f"{section}.{key}" if key else section, ", ".join(item) if isinstance(item, list) else str(item)]
-            )
+    rows = [
+        [f"{section}.{key}" if key else section, _said(item)]
+        for section, value in document.items()
+        for key, item in (value if isinstance(value, dict) else {"": value}).items()
+    ]
     console.table(f"Target {target.id}", [console.Column("key"), console.Column("value")], rows)
+
+
+def _said(item: Any) -> str:
+    if isinstance(item, dict):
+        return f"rel {item['relative']:g}, abs {item['absolute']:g}"
+    return ", ".join(item) if isinstance(item, list) else str(item)

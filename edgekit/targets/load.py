@@ -84,21 +84,26 @@ def _read(target_id: str, folder: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}") from error
-    except FileNotFoundError as error:
-        raise UsageError(f"There is no target '{target_id}' to extend in {folder}.") from error
 
 
 def _resolve(target_id: str, folder: Path) -> dict[str, Any]:
     """Merge a target over the one that it extends (one level: a base that extends another is an error).
 
-    A base that is not in ``folder`` is one of edgekit's own.
+    A base that is not in ``folder``, or has the id of the target itself, is one of edgekit's own.
     """
     document = _read(target_id, folder)
     base_id = document.pop("extends", None)
     if base_id is None:
         return document
     own = resources.root("device_targets")
-    base = _read(str(base_id), folder if base_id in ids(folder) or base_id not in ids(own) else own)
+    beside = set(ids(folder)) - {target_id}
+    known = sorted(beside if folder == own else beside | set(ids(own)))
+    if base_id not in known:
+        raise UsageError(
+            f"{folder / f'{target_id}.toml'} extends '{base_id}', which is no target.{_nearest(str(base_id), known)}",
+            hint=f"It may extend: {', '.join(known)}. Those that come with edgekit count, too.",
+        )
+    base = _read(base_id, folder if base_id in beside else own)
     if "extends" in base:
         raise UsageError(f"{target_id}.toml extends {base_id}.toml, which extends another: only one level is allowed.")
     return _merge(base, document)

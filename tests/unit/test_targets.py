@@ -77,7 +77,21 @@ def test_a_users_target_may_extend_one_of_edgekits_own_and_its_own_folder_comes_
 
 
 def test_extending_nothing_is_said(tmp_path: Path) -> None:
-    assert "no target 'gone' to extend" in problem(write(tmp_path, a='extends = "gone"')).message
+    found = problem(write(tmp_path, a='extends = "gone"', beside=GOOD))
+    assert found.message == f"{tmp_path / 'a.toml'} extends 'gone', which is no target."
+    assert found.hint is not None and "beside, wasm, webgpu." in found.hint
+
+
+def test_extending_nothing_names_the_nearest_of_edgekits_own_too(tmp_path: Path) -> None:
+    found = problem(write(tmp_path, a='extends = "webgpuu"'))
+    assert found.message.endswith("a.toml extends 'webgpuu', which is no target. Did you mean 'webgpu'?")
+
+
+def test_a_target_may_take_the_name_of_one_of_edgekits_own_and_extend_it_but_never_itself(tmp_path: Path) -> None:
+    own = targets.ids()[0]
+    write(tmp_path, **{own: f'extends = "{own}"\ntitle = "Mine"', "a": 'extends = "a"'})
+    assert targets.load(own, tmp_path) == replace(targets.load(own), title="Mine")
+    assert "extends 'a', which is no target" in problem(tmp_path).message
 
 
 def test_an_unknown_id_names_the_nearest_and_all(tmp_path: Path) -> None:
