@@ -1,6 +1,7 @@
 """``edgekit serve``: serve a bundle's demo page on this machine."""
 
 import queue
+import shlex
 import socket
 import sys
 from contextlib import suppress
@@ -12,6 +13,7 @@ import click
 from edgekit import console
 from edgekit.bundle.destination import check_outside_bundles
 from edgekit.bundle.open import open_bundle
+from edgekit.cli import program
 from edgekit.cli.options import json_option
 from edgekit.report import words
 from edgekit.serve.app import create_app, is_loopback
@@ -66,24 +68,29 @@ def command(bundle: Path, port: int, host: str, records: Path | None, no_isolati
             console.talk(f"Records go to {inbox.folder}. Ctrl-C ends the server.")
             console.data(console.visible_line(f"Serving {opened.manifest.title} at {' and '.join(urls)}"))
         sys.stdout.flush()  # whoever started this in a pipe waits for the address
-        _report_arrivals(arrivals)
+        _report_arrivals(arrivals, bundle)
     console.talk("Stopped.")
 
 
-def _report_arrivals(arrivals: queue.SimpleQueue[Arrival]) -> NoReturn:
+def _report_arrivals(arrivals: queue.SimpleQueue[Arrival], bundle: Path) -> NoReturn:
     while True:
         with suppress(queue.Empty):
-            console.talk(_line(arrivals.get(timeout=1.0)))  # a wait without end cannot be interrupted on Windows
+            # A wait without end cannot be interrupted on Windows.
+            console.talk(_line(arrivals.get(timeout=1.0), bundle))
 
 
-def _line(arrival: Arrival) -> str:
-    if arrival.record is None:
+def _line(arrival: Arrival, bundle: Path) -> str:
+    if arrival.record is None or arrival.folder is None:
         return f"A record was refused: {arrival.problem}"
     record = arrival.record
     done = sum(case.status == "done" for case in record.cases)
     problem = f" It says: {record.error}" if record.error else ""
     where = words.where(record.environment)
-    return f"Record {arrival.folder}: {done} of {len(record.cases)} cases done, {where}.{problem}"
+    judging = shlex.join(["report", str(arrival.folder), "--bundle", str(bundle)])
+    return (
+        f"Record {arrival.folder}: {done} of {len(record.cases)} cases done, {where}.{problem}\n"
+        f"  Judge it: {program.name()} {judging}"
+    )
 
 
 def _urls(url: str, host: str) -> list[str]:

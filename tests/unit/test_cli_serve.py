@@ -58,7 +58,7 @@ def test_it_says_where_it_is_takes_a_record_and_ends_cleanly_on_ctrl_c(tmp_path:
         document, tensors = run_record.to_files(tiny_bundle.record(bundle))
         assert post(url, json.dumps(document).encode(), tensors) == 201
         assert process.stderr is not None
-        err = process.stderr.readline() + process.stderr.readline()
+        err = "".join(process.stderr.readline() for _ in range(3))
         process.send_signal(signal.SIGINT)
         out, last = process.communicate(timeout=20)
     assert process.returncode == 0
@@ -67,6 +67,7 @@ def test_it_says_where_it_is_takes_a_record_and_ends_cleanly_on_ctrl_c(tmp_path:
     assert len(kept) == 1
     assert f"Records go to {tmp_path / 'bundle.records'}" in err
     assert f"Record {kept[0].parent}: 1 of 1 cases done" in err
+    assert f"Judge it: edgekit report {kept[0].parent} --bundle {bundle.folder}\n" in err
     assert "warning" not in err
 
 
