@@ -9,6 +9,8 @@ PYTEST_WORKERS ?= 2
 PYTEST_ARGS ?=
 
 # Bold on a terminal, plain in a log.
+# A comma in a heading is written $(,), for make splits arguments at commas.
+, := ,
 heading = @if [ -t 1 ] && [ -z "$$NO_COLOR" ]; then printf '\n\033[1m== %s\033[0m\n' "$(1)"; else printf '\n== %s\n' "$(1)"; fi
 
 .NOTPARALLEL:
@@ -93,7 +95,7 @@ unit: $(VENV)/.dev
 	@$(BIN)/pytest tests/unit tests/contract -n $(PYTEST_WORKERS) --dist loadgroup -x $(PYTEST_ARGS)
 
 pytest: $(VENV)/.dev setup
-	$(call heading,Tests: unit, contract, browser, real models, wheel)
+	$(call heading,Tests: unit$(,) contract$(,) browser$(,) real models$(,) wheel)
 	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -x $(PYTEST_ARGS)
 
 bench: setup

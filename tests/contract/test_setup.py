@@ -1,6 +1,7 @@
 """The set-up script finds a Python, and where it cannot it says what to install. Run with a PATH of its own."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,3 +83,13 @@ def test_the_continuous_integration_runs_the_command_of_the_readme() -> None:
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert script.rstrip().endswith("exec make test")
     assert "make test " in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_no_heading_of_make_is_cut_at_a_comma() -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("make is not here")
+    shown = subprocess.run([make, "-n", "-B", "pytest"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert '"Tests: unit, contract, browser, real models, wheel"' in shown
+    calls = re.findall(r"\$\(call heading,(.*)\)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    assert len(calls) > 8 and not [text for text in calls if "," in text.replace("$(,)", "")]
