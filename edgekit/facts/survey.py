@@ -10,13 +10,10 @@ from dataclasses import dataclass, replace
 
 import onnx
 
+from edgekit.facts.types import dtype_name, value_type
 from edgekit.model import external_data, walk
 from edgekit.model.io import LoadedModel
 from edgekit.model.walk import domain_name
-from edgekit.records.tensors import NUMPY_DTYPES
-
-# The names of onnx.TensorProto.DataType that are spelled differently as a dtype.
-_DTYPES = {"float": "float32", "double": "float64"}
 
 
 @dataclass(frozen=True)
@@ -146,51 +143,8 @@ def _inputs(graph: onnx.GraphProto) -> tuple[Argument, ...]:
 
 
 def _argument(info: onnx.ValueInfoProto) -> Argument:
-    kind = info.type
-    if not kind.HasField("tensor_type"):
-        return Argument(info.name, type_text(kind), None, None)
-    element = _element_name(kind.tensor_type.elem_type)
-    dtype = _DTYPES.get(element, element)
-    known = dtype == "string" or dtype in NUMPY_DTYPES or kind.tensor_type.elem_type in external_data.BITS
-    return Argument(info.name, type_text(kind), dtype if known else None, _shape(kind.tensor_type))
-
-
-def _shape(tensor: onnx.TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
-    return tuple(_dimension(dimension) for dimension in tensor.shape.dim) if tensor.HasField("shape") else None
-
-
-def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
-    if dimension.HasField("dim_value"):
-        # Some exporters store an unknown size as the value -1.
-        return dimension.dim_value if dimension.dim_value >= 0 else None
-    # Some name it "?", several axes of one model alike, which does not mean that their sizes are equal.
-    return None if dimension.dim_param in ("", "?") else dimension.dim_param
-
-
-def type_text(kind: onnx.TypeProto) -> str:
-    """Spell a type as ONNX and onnxruntime do: "tensor(float)", "seq(map(int64,tensor(float)))", "optional(...)"."""
-    which = kind.WhichOneof("value")
-    if which == "tensor_type":
-        return f"tensor({_element_name(kind.tensor_type.elem_type)})"
-    if which == "sparse_tensor_type":
-        return f"sparse_tensor({_element_name(kind.sparse_tensor_type.elem_type)})"
-    if which == "sequence_type":
-        return f"seq({type_text(kind.sequence_type.elem_type)})"
-    if which == "optional_type":
-        return f"optional({type_text(kind.optional_type.elem_type)})"
-    if which == "map_type":
-        return f"map({_element_name(kind.map_type.key_type)},{type_text(kind.map_type.value_type)})"
-    if which == "opaque_type":
-        return f"opaque({kind.opaque_type.domain},{kind.opaque_type.name})"
-    return "unknown"
-
-
-def _element_name(data_type: int) -> str:
-    try:
-        name: str = onnx.TensorProto.DataType.Name(data_type)
-        return name.lower()
-    except ValueError:
-        return f"type {data_type}"
+    kind = value_type(info.type)
+    return Argument(info.name, kind.type, kind.dtype, kind.shape)
 
 
 def _operators(proto: onnx.ModelProto) -> tuple[Operator, ...]:
@@ -246,11 +200,9 @@ def _constant(attribute: onnx.AttributeProto) -> Iterable[Weights]:
 
 
 def _tensor(tensor: onnx.TensorProto) -> Weights:
-    element = _element_name(tensor.data_type)
-    stored = (
-        sum(len(text) for text in tensor.string_data) if element == "string" else external_data.tensor_bytes(tensor)
-    )
-    return Weights(_DTYPES.get(element, element), 1, external_data.elements(tensor), stored)
+    dtype = dtype_name(tensor.data_type)
+    stored = sum(len(text) for text in tensor.string_data) if dtype == "string" else external_data.tensor_bytes(tensor)
+    return Weights(dtype, 1, external_data.elements(tensor), stored)
 
 
 def _sparse(sparse: onnx.SparseTensorProto) -> Weights:
