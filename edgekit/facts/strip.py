@@ -35,6 +35,11 @@ def _graph(model: LoadedModel, graph: onnx.GraphProto) -> onnx.GraphProto:
     copy = onnx.GraphProto(name=graph.name)
     copy.input.extend(graph.input)
     copy.output.extend(graph.output)
+    copy.value_info.extend(graph.value_info)
+    for info in (*copy.input, *copy.output, *copy.value_info):
+        for dimension in info.type.tensor_type.shape.dim:
+            if dimension.HasField("dim_value") and dimension.dim_value < 0:
+                dimension.ClearField("dim_value")  # how some exporters say that it is unknown
     declared = {info.name for info in graph.input}
     stripped: dict[str, onnx.TypeProto] = {}
     for tensor in graph.initializer:
@@ -47,7 +52,9 @@ def _graph(model: LoadedModel, graph: onnx.GraphProto) -> onnx.GraphProto:
             kind = onnx.helper.make_tensor_type_proto(sparse.values.data_type, list(sparse.dims))
             stripped[sparse.values.name] = kind
     copy.node.extend(_nodes(model, graph.node, stripped))
-    copy.value_info.extend(info for info in graph.value_info if info.name not in stripped)
+    declared_too = [info for info in copy.value_info if info.name not in stripped]
+    del copy.value_info[:]
+    copy.value_info.extend(declared_too)
     copy.value_info.extend(onnx.ValueInfoProto(name=name, type=kind) for name, kind in stripped.items())
     return copy
 

@@ -154,3 +154,69 @@ def test_the_model_itself_is_left_as_it_was(tmp_path: Path) -> None:
     shapes.infer(found, {"N": 5})
     assert found.proto.SerializeToString() == before
     assert isinstance(found.proto, onnx.ModelProto)
+
+
+# The length of the Range is computed from a size; onnx's own data propagation stops at Div.
+COMPUTED_SIZE = """
+<ir_version: 8, opset_import: ["" : 17]>
+halves (float[N, 2] x) => (y)
+<int64 first = {0}, int64 two = {2}, int64 zero = {0}, int64 one = {1}>
+{
+    size = Shape(x)
+    rows = Gather(size, first)
+    half = Div(rows, two)
+    y = Range(zero, half, one)
+}
+"""
+
+# The pads of the branch are stored in the main graph, and its condition is computed from constants.
+BRANCH = """
+<ir_version: 8, opset_import: ["" : 17]>
+branch (float[N, 2] x) => (y)
+<int64[4] pads = {0, 1, 0, 3}, int64 a = {1}, int64 b = {2}>
+{
+    less = Less(a, b)
+    y = If (less) <
+        then_branch = taken () => (t) { t = Pad(x, pads) },
+        else_branch = other () => (e) { e = Shape(x) f = Cast <to = 1> (e) }
+    >
+}
+"""
+
+
+def test_sizes_that_the_graph_computes_are_computed(tmp_path: Path) -> None:
+    assert shapes.infer(loaded(COMPUTED_SIZE, tmp_path), {"N": 10}).values["y"] == ValueType(
+        "tensor(int64)", "int64", (5,)
+    )
+
+
+def test_sizes_that_depend_on_a_symbol_stay_unknown(tmp_path: Path) -> None:
+    shape = shapes.infer(loaded(COMPUTED_SIZE, tmp_path)).values["y"].shape
+    assert shape is not None
+    assert not isinstance(shape[0], int)
+
+
+def test_a_branch_sees_the_constants_around_it_and_one_that_is_always_taken_gives_its_type(tmp_path: Path) -> None:
+    table = shapes.infer(loaded(BRANCH, tmp_path), {"N": 4})
+    assert table.scopes["y", "then_branch"]["t"].shape == (4, 6)
+    assert table.values["y"].shape == (4, 6)
+
+
+def test_what_is_folded_stays_in_the_model_that_is_given_back(tmp_path: Path) -> None:
+    table = shapes.infer(loaded(COMPUTED_SIZE, tmp_path), {"N": 10})
+    assert [node.op_type for node in table.inlined.graph.node] == ["Shape", "Gather", "Div", "Range"]
+
+
+def test_a_huge_constant_is_not_computed(tmp_path: Path) -> None:
+    text = COMPUTED_SIZE.replace("half = Div(rows, two)", "half = Identity(huge)").replace(
+        "<int64 first", "<int64 huge = {1000000000000}, int64 first"
+    )
+    assert shapes.infer(loaded(text, tmp_path)).values["y"].shape == (10**12,)
+
+
+def test_a_size_that_is_stored_as_a_negative_number_is_unknown(tmp_path: Path) -> None:
+    proto = parse(LINEAR)
+    for info in (*proto.graph.input, *proto.graph.output):
+        info.type.tensor_type.shape.dim[0].dim_value = -1
+    model.save(proto, tmp_path / "model.onnx")
+    assert shapes.infer(model.load(tmp_path / "model.onnx"), {"x[0]": 3}).values["y"].shape == (3, 3)
