@@ -1,0 +1,97 @@
+"""Replies to cases, judged, as a table."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+import onnx
+
+from edgekit.conformance import limits, schemas
+from edgekit.conformance.cases import Case, Operator
+from edgekit.conformance.judge import Status, judge
+from edgekit.conformance.suite import Reply
+from edgekit.conformance.table import Kind, OperatorSupport, Runtime, Table
+from edgekit.desktop.messages import readable
+
+_CPU = "CPUExecutionProvider"
+_REASON_CHARACTERS = 160
+# Addresses and names of temporary things would make the table another one each time.
+_FLEETING = re.compile(r"0x[0-9a-f]+|\b\d{6,}\b")
+
+
+def tabulate(runtime: Runtime, cases: Sequence[Case], replies: Sequence[Reply]) -> Table:
+    """Return the table of what a runtime replied to ``cases`` (with the probes of ``limits`` among them)."""
+    ir_version, opsets = limits.highest(cases, replies)
+    judged: list[tuple[Status, str | None]] = [judge(c, r) for c, r in zip(cases, replies, strict=True)]
+    standard = {
+        case.name: (status, _reason(why))
+        for case, (status, why) in zip(cases, judged, strict=True)
+        if case.source == "standard"
+    }
+    groups: dict[Operator, list[int]] = defaultdict(list)
+    for index, case in enumerate(cases):
+        if case.operator is not None and not _of_the_frame(case, replies[index]):
+            groups[case.operator].append(index)
+    kinds = {operator: _kind([judged[index][0] for index in found]) for operator, found in groups.items()}
+    on_cpu = {operator for operator, found in groups.items() if _on_cpu([replies[index] for index in found])}
+    named: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+    for operator, found in groups.items():
+        for name in (cases[index].name for index in found):
+            if standard.get(name, ("passes",))[0] not in ("passes", "loads"):
+                named[_key(operator)][name] = f"{standard[name][0]}: {standard[name][1]}"
+    return Table(runtime, onnx.__version__, ir_version, opsets, _supports(kinds, on_cpu, named), standard)
+
+
+def _supports(
+    kinds: dict[Operator, Kind], on_cpu: set[Operator], named: dict[tuple[str, str, int], dict[str, str]]
+) -> dict[tuple[str, str, int], OperatorSupport]:
+    by_key: dict[tuple[str, str, int], list[Operator]] = defaultdict(list)
+    for operator in kinds:
+        by_key[_key(operator)].append(operator)
+    found = {}
+    for key, operators in by_key.items():
+        schema = schemas.schema(*key)
+
+        def of(kind: Kind, operators: Sequence[Operator] = operators) -> frozenset[tuple[str, ...]]:
+            return frozenset(operator.dtypes for operator in operators if kinds[operator] == kind)
+
+        found[key] = OperatorSupport(
+            *key,
+            schemas.variables(schema) if schema is not None else (),
+            passes=of("passes"),
+            wrong=of("wrong"),
+            loads=of("loads"),
+            refused=of("refused"),
+            on_cpu=frozenset(operator.dtypes for operator in operators if operator in on_cpu),
+            cases=named.get(key, {}),
+        )
+    return found
+
+
+def _key(operator: Operator) -> tuple[str, str, int]:
+    return operator.domain, operator.op_type, operator.since_version
+
+
+def _kind(statuses: Sequence[Status]) -> Kind:
+    """Return the best that was seen: one right answer shows that a combination works."""
+    for status in ("passes", "wrong", "loads"):
+        if status in statuses:
+            return status
+    return "refused"
+
+
+def _on_cpu(replies: Sequence[Reply]) -> bool:
+    placed = [reply.placement for reply in replies if reply.placement and reply.outcome in ("done", "loaded")]
+    return bool(placed) and all(placement == (_CPU,) for placement in placed)
+
+
+def _of_the_frame(case: Case, reply: Reply) -> bool:
+    """Whether a generated model failed for the Casts around its operator, which says nothing of the operator."""
+    return case.source == "generated" and reply.error is not None and case.frame != "" and case.frame in reply.error
+
+
+def _reason(text: str | None) -> str | None:
+    if text is None:
+        return None
+    short = _FLEETING.sub("…", readable(text))
+    return short if len(short) <= _REASON_CHARACTERS else short[: _REASON_CHARACTERS - 1] + "…"
