@@ -1,5 +1,6 @@
 """The library's front door: the stages strung together. The command line calls these functions and prints."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,7 +9,10 @@ from edgekit.bundle import sizes, web
 from edgekit.bundle.destination import check as check_destination
 from edgekit.bundle.open import open_bundle
 from edgekit.bundle.sizes import FileSizes
-from edgekit.errors import UsageError
+from edgekit.check import run as checking
+from edgekit.check.finding import Finding
+from edgekit.check.run import CheckReport
+from edgekit.errors import ModelError, UsageError
 from edgekit.facts import survey as facts
 from edgekit.golden import make as golden
 from edgekit.golden.make import CaseOptions
@@ -77,6 +81,9 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
     # Before the minutes of work, not after them.
     check_destination(config.output, force=config.force, sources=[loaded.path])
     model.check_limits(loaded, ir_version=target.limits.ir_version, opset=target.limits.opset)
+    progress(f"Checking the model against {target.id}")
+    findings = checking.check(loaded, target, progress=progress)
+    _refuse(config.model, target.id, findings)
     surveyed = facts.survey(loaded)
     runtime = locate(config.runtime, progress=progress)
     cases = golden.make(loaded, surveyed, target, config.cases, progress=progress)
@@ -98,8 +105,42 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
         files=sizes.table(manifest),
         cases=tuple(CaseSummary(case.id, case.origin, case.grade) for case in cases.cases),
         left_out=cases.left_out,
-        warnings=(*_case_warnings(cases), *sizes.warnings(manifest, target)),
+        warnings=(*_check_warnings(findings), *_case_warnings(cases), *sizes.warnings(manifest, target)),
     )
+
+
+def check(
+    model_path: Path, target_ids: Sequence[str], *, targets_dir: Path | None = None, progress: Progress = silent
+) -> CheckReport:
+    """Check the model in a file against some targets.
+
+    Raises UsageError for a target or file that is not there, ModelError when the file holds no model.
+    """
+    chosen = [targets.load(target_id, targets_dir) for target_id in dict.fromkeys(target_ids)]
+    return checking.check_file(model_path, chosen, progress=progress)
+
+
+def _refuse(path: Path, target_id: str, findings: Sequence[Finding]) -> None:
+    """Raise ModelError with what a check found that the target cannot run."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        listed = "; ".join(_told(finding) for finding in errors[:3])
+        raise ModelError(
+            f"{path} cannot run on target '{target_id}': {listed}",
+            hint=errors[0].fix or f"'edgekit check MODEL --target {target_id}' shows all that was found.",
+        )
+
+
+def _check_warnings(findings: Sequence[Finding]) -> list[str]:
+    # What is too large is said once, of the bundle's files.
+    return [_told(f) for f in findings if f.severity == "warning" and f.rule != "file-bytes"]
+
+
+def _told(finding: Finding) -> str:
+    where = next(
+        (f"{kind} '{name}': " for kind, name in (("node", finding.node), ("tensor", finding.tensor)) if name), ""
+    )
+    return f"{where}{finding.message} [{finding.rule}]"
 
 
 def _case_warnings(cases: CaseSet) -> list[str]:
