@@ -37,7 +37,10 @@ def test_tables_show_what_a_model_is(tmp_path: Path, capsys: pytest.CaptureFixtu
         "parameters 6",
         "x float32 [N, 2]",
         "y float32 [N, 3]",
-        "MatMul 1",
+        "MatMul 13 1 100.0 % float32",
+        "work 6 multiply-accumulates for N=1 (estimate)",
+        "peak of values 32 bytes for N=1 (estimate)",
+        "- The estimates assume N=1; --dim gives another size.",
         "float32 1 6 24",
     ):
         assert line in lines(out)
@@ -49,7 +52,7 @@ def test_nested_graphs_functions_and_domains_are_shown(tmp_path: Path, capsys: p
     shown = lines(inspect(capsys, write(LOCAL_FUNCTION, tmp_path))[1])
     assert "nodes 4 (with those of 1 local function, each counted once)" in shown
     assert "Twice mine (local function) 2" in shown
-    assert "Frobnicate my.company 1" in lines(inspect(capsys, write(PRIVATE_DOMAIN, tmp_path))[1])
+    assert "Frobnicate my.company 1 float32 → unknown" in lines(inspect(capsys, write(PRIVATE_DOMAIN, tmp_path))[1])
 
 
 def test_external_files_unused_opsets_and_unknown_shapes_are_shown(
@@ -68,7 +71,7 @@ def test_external_files_unused_opsets_and_unknown_shapes_are_shown(
     shown = lines(inspect(capsys, tmp_path / "model.onnx")[1])
     assert "opsets ai.onnx 17, ai.onnx.ml 3 (unused)" in shown
     assert "y float32 unknown" in shown
-    assert "w.bin 24" in shown
+    assert "w.bin 24 1" in shown
     assert any("24 of them in external data" in line for line in shown)
     assert any(line.endswith("… (500 characters)") for line in shown)
 
@@ -78,8 +81,16 @@ def test_json_holds_the_facts_and_nothing_else(tmp_path: Path, capsys: pytest.Ca
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert document["inputs"] == [{"name": "ids", "type": "tensor(int32)", "dtype": "int32", "shape": ["N"]}]
-    assert document["operators"][0] == {"domain": "ai.onnx", "op_type": "Cast", "count": 1, "local": False}
-    assert document["parameters"] == 21
+    assert document["operators"][0] == {
+        "domain": "ai.onnx",
+        "op_type": "Cast",
+        "count": 1,
+        "local": False,
+        "opset": 17,
+        "since": 13,
+        "dtypes": [{"inputs": ["int32"], "outputs": ["int64"], "nodes": 1}],
+    }
+    assert document["weights"]["parameters"] == 21
 
 
 def test_hostile_names_cannot_drive_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +101,7 @@ def test_hostile_names_cannot_drive_the_terminal(tmp_path: Path, capsys: pytest.
     code, out, _ = inspect(capsys, tmp_path / "model.onnx")
     assert code == 0
     assert all(c.isprintable() or c == "\n" for c in out)
-    assert out.count("<script>alert('x')</script>\\x1b[2J\\n\"quoted\" [red]/../größe\\u202e") == 4
+    assert out.count("<script>alert('x')</script>\\x1b[2J\\n\"quoted\" [red]/../größe\\u202e") == 5
     code, out, _ = inspect(capsys, tmp_path / "model.onnx", "--json")
     assert json.loads(out)["graph_name"] == HOSTILE
 
