@@ -6,13 +6,13 @@ onnxruntime-web anew, into ``edgekit/conformance/tables``. It needs a browser an
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from edgekit.conformance import cases as conformance_cases
-from edgekit.conformance import desktop, limits
+from edgekit.conformance import contrib, desktop, generate, limits, references
 from edgekit.conformance import table as tables
 from edgekit.conformance.cases import Case
 from edgekit.conformance.suite import Reply
@@ -85,16 +85,26 @@ def replay(
     return Replay(runtime, done.replies)
 
 
-def measure(variant: str, cases: Sequence[Case], *, progress: Progress = silent) -> Table:
-    """Replay ``cases`` and the probes of opset and IR versions on one variant, and return the table."""
-    everything = (*cases, *limits.probes())
-    done = replay(everything, variant, progress=progress)
-    return tabulate(done.runtime, everything, done.replies)
+def suite(*, progress: Progress = silent) -> tuple[Case, ...]:
+    """Return the cases that the tables are made of: standard, generated, contributed operators, and limits.
+
+    Generated cases have the outputs of the onnx package's reference evaluator, where it has any.
+    """
+    progress("Making the conformance cases")
+    standard = conformance_cases.standard()
+    made = (*generate.generated(standard), *contrib.contrib())
+    return (*standard, *references.by_evaluator(made, progress=progress), *limits.probes())
 
 
-def suite() -> tuple[Case, ...]:
-    """Return the cases that the tables are made of."""
-    return conformance_cases.standard()
+def measure(variants_: Sequence[str], cases: Sequence[Case], *, progress: Progress = silent) -> Iterator[Table]:
+    """Replay ``cases`` on each variant and yield its table. The desktop is asked in any case, for references."""
+    desktop_run = replay(cases, DESKTOP, progress=progress)
+    for variant in variants_:
+        if variant == DESKTOP:
+            yield tabulate(desktop_run.runtime, references.agreed(cases, desktop_run.replies), desktop_run.replies)
+        else:
+            done = replay(cases, variant, progress=progress)
+            yield tabulate(done.runtime, references.with_desktop(cases, desktop_run.replies), done.replies)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,9 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--variant", action="append", choices=variants(), help="measure this one only (repeatable)")
     parser.add_argument("--output", type=Path, default=tables.TABLES, help="the folder (default: the package's own)")
     options = parser.parse_args(arguments)
-    cases = suite()
-    for variant in options.variant or variants():
-        table = measure(variant, cases, progress=_say)
+    for table in measure(options.variant or variants(), suite(progress=_say), progress=_say):
         runtime = table.runtime
         path = options.output / tables.file_name(runtime.package, runtime.version, runtime.variant)
         write_atomic(path, tables.to_bytes(table))

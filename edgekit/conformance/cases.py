@@ -12,7 +12,7 @@ from edgekit.conformance import schemas
 from edgekit.conformance.schemas import DTYPE_OF
 from edgekit.records.tensors import NUMPY_DTYPES, Value, value_of
 
-_RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,16 @@ class Operator:
     """What a model of one node tries: an operator, the schema version, and the dtype of each of its type variables.
 
     ``dtypes`` is in the order of the schema's type variables; "-" stands for a variable that the node does not use.
+    ``variables`` and ``signature``, where the onnx package has no schema: the names of the type variables, and the one
+    of each input (or its dtype).
     """
 
     domain: str
     op_type: str
     since_version: int
     dtypes: tuple[str, ...]
+    signature: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +93,7 @@ def _case(case: Any) -> Case:
 def _is_random(name: str, model: ModelProto) -> bool:
     """Whether the answer depends on a generator that the standard does not define."""
     operators = {node.op_type for node in model.graph.node}
-    return bool(operators & _RANDOM) or (name.startswith("test_training_dropout") and "zero_ratio" not in name)
+    return bool(operators & RANDOM) or (name.startswith("test_training_dropout") and "zero_ratio" not in name)
 
 
 def _values(declared: Any, arrays: Any) -> tuple[Value, ...] | None:

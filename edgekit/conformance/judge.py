@@ -1,5 +1,6 @@
 """Judge what a device replied to a conformance case. The arithmetic is ``edgekit.metrics``; devices judge nothing."""
 
+import re
 from typing import Literal
 
 import numpy as np
@@ -11,15 +12,17 @@ from edgekit.records.tensors import Array, Value
 
 Status = Literal["passes", "wrong", "loads", "refused", "failed", "crashed"]
 
+_NEEDS_F16 = re.compile(r"requires f16 but the device does not support it")
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def judge(case: Case, reply: Reply) -> tuple[Status, str | None]:
     """Return what the reply shows, and why where it does not pass.
 
-    ``loads``: a session was created, and nothing is known of the answers. ``failed``: the run threw.
+    ``loads``: a session was created, and nothing is known of the answers, as where a GPU adapter without ``shader-f16``
+    cannot run float16. ``failed``: the run threw.
     """
-    if reply.outcome == "loaded":
+    if reply.outcome == "loaded" or (reply.outcome == "failed" and _NEEDS_F16.search(reply.error or "")):
         return "loads", None
     if reply.outcome != "done":
         return reply.outcome, reply.error

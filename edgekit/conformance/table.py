@@ -45,13 +45,15 @@ class OperatorSupport:
     Each of ``passes``, ``wrong``, ``loads`` and ``refused`` holds the dtypes of the schema's type ``variables``, in
     their order ("-": not used by the node). A combination stands in one of them alone. ``loads``: a session is created,
     and nothing is known of the answers. ``on_cpu``: combinations that a session of another execution provider gave to
-    the CPU. ``cases``: names of the standard cases that do not pass, and why.
+    the CPU. ``cases``: names of the cases that do not pass, and why. ``signature``: for an operator that the onnx
+    package has no schema of, the type variable (or dtype) of each input.
     """
 
     domain: str
     op_type: str
     since_version: int
     variables: tuple[str, ...]
+    signature: tuple[str, ...] = ()
     passes: frozenset[tuple[str, ...]] = frozenset()
     wrong: frozenset[tuple[str, ...]] = frozenset()
     loads: frozenset[tuple[str, ...]] = frozenset()
@@ -145,7 +147,11 @@ class Table:
     ) -> tuple[str | None, ...]:
         schema = schemas.schema(support.domain, support.op_type, opset)
         if schema is None:
-            return tuple([None] * len(support.variables))
+            found: dict[str, str] = {}
+            for position, dtype in enumerate(dtypes[: len(support.signature)]):
+                if dtype:
+                    found.setdefault(support.signature[position], dtype)
+            return tuple(found.get(name) for name in support.variables)
         # Arguments that disagree, which the checker reports, match nothing.
         bound = schemas.bind(schema, dtypes, outputs)
         return tuple(["none"] * len(support.variables)) if bound is None else bound
@@ -230,7 +236,8 @@ def _support(
         for kind in (*KINDS, "on_cpu")
     }
     named = {name: f"{cases[name][0]}: {cases[name][1]}" for name in entry.get("cases", [])}
-    return OperatorSupport(domain, op_type, since, tuple(entry["variables"]), **sets, cases=named)
+    variables, signature = tuple(entry["variables"]), tuple(entry.get("signature", ()))
+    return OperatorSupport(domain, op_type, since, variables, signature, **sets, cases=named)
 
 
 def to_json(table: Table) -> dict[str, object]:
@@ -248,6 +255,8 @@ def to_json(table: Table) -> dict[str, object]:
         for kind in (*KINDS, "on_cpu"):
             if found := getattr(support, kind):
                 entry[kind] = sorted(" ".join(dtypes) for dtypes in found)
+        if support.signature:
+            entry["signature"] = list(support.signature)
         if support.cases:
             entry["cases"] = sorted(support.cases)
         operators.setdefault(domain, {}).setdefault(op_type, {})[str(since)] = entry

@@ -15,6 +15,13 @@ from edgekit.desktop.messages import readable
 
 _CPU = "CPUExecutionProvider"
 _REASON_CHARACTERS = 160
+# What onnxruntime says where it has no kernel for an operator with these dtypes. The last one is that of the web's GPU
+# builds, where neither the GPU's execution provider nor the CPU's took a node.
+_NO_KERNEL = re.compile(
+    r"Could not find an implementation|Failed to find kernel|is not a registered function/op|No Op registered"
+    r"|Type Error|MLDataType for|Provider type for .* is not set"
+)
+_PREAMBLE = re.compile(r"^(Can't create a session\.|failed to call OrtRun\(\)\.) ERROR_CODE: \d+, ERROR_MESSAGE: ")
 # Addresses and names of temporary things would make the table another one each time.
 _FLEETING = re.compile(r"0x[0-9a-f]+|\b\d{6,}\b")
 
@@ -26,11 +33,11 @@ def tabulate(runtime: Runtime, cases: Sequence[Case], replies: Sequence[Reply]) 
     standard = {
         case.name: (status, _reason(why))
         for case, (status, why) in zip(cases, judged, strict=True)
-        if case.source == "standard"
+        if case.source == "standard" or (status in ("wrong", "crashed") and case.operator is not None)
     }
     groups: dict[Operator, list[int]] = defaultdict(list)
     for index, case in enumerate(cases):
-        if case.operator is not None and not _of_the_frame(case, replies[index]):
+        if case.operator is not None and _tells(case, replies[index]):
             groups[case.operator].append(index)
     kinds = {operator: _kind([judged[index][0] for index in found]) for operator, found in groups.items()}
     on_cpu = {operator for operator, found in groups.items() if _on_cpu([replies[index] for index in found])}
@@ -57,7 +64,8 @@ def _supports(
 
         found[key] = OperatorSupport(
             *key,
-            schemas.variables(schema) if schema is not None else (),
+            schemas.variables(schema) if schema is not None else operators[0].variables,
+            () if schema is not None else operators[0].signature,
             passes=of("passes"),
             wrong=of("wrong"),
             loads=of("loads"),
@@ -85,13 +93,21 @@ def _on_cpu(replies: Sequence[Reply]) -> bool:
     return bool(placed) and all(placement == (_CPU,) for placement in placed)
 
 
-def _of_the_frame(case: Case, reply: Reply) -> bool:
-    """Whether a generated model failed for the Casts around its operator, which says nothing of the operator."""
-    return case.source == "generated" and reply.error is not None and case.frame != "" and case.frame in reply.error
+def _tells(case: Case, reply: Reply) -> bool:
+    """Whether a reply says something of the case's operator.
+
+    A generated model may be refused for what is wrong with the model, or for the Casts around its operator. Only a
+    reason that is about kernels counts, or a run that throws although there is a right answer.
+    """
+    if case.source == "standard" or reply.error is None or reply.outcome == "crashed":
+        return True
+    if case.frame and case.frame in reply.error:
+        return False
+    return bool(_NO_KERNEL.search(reply.error)) or (reply.outcome == "failed" and bool(case.outputs))
 
 
 def _reason(text: str | None) -> str | None:
     if text is None:
         return None
-    short = _FLEETING.sub("…", readable(text))
+    short = _FLEETING.sub("…", readable(_PREAMBLE.sub("", text)))
     return short if len(short) <= _REASON_CHARACTERS else short[: _REASON_CHARACTERS - 1] + "…"

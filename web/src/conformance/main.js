@@ -5,7 +5,7 @@ import { browserHost } from '../environment.js';
 import { errorText } from '../errors.js';
 import { compileRuntime, loadRuntime } from '../runtime-loader.js';
 import { decodeTensors } from '../tensor-codec.js';
-import { listenForPlacements, replay } from './replay.js';
+import { placementListener, replay } from './replay.js';
 
 /**
  * @typedef {object} Config
@@ -50,21 +50,16 @@ async function run() {
     module: await compileRuntime(bytes),
   };
   const { threads, chunk } = config;
+  const spoken = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (globalThis.console));
+  const placements = config.placements ? placementListener(spoken) : () => [];
   const runtime = await loadRuntime(files, { threads, importModule: host.importModule, verbose: config.placements });
   const adapter = config.execution_provider === 'webgpu' ? await host.findAdapter() : null;
   await edgekitReport('started', JSON.stringify({ runtime_version: runtime.version, adapter }), '');
-  const scope = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (globalThis.console));
   const end = await replay(config.entries, tensors, {
     runtime,
     executionProvider: config.execution_provider,
     chunk,
-    placements: async (work) => {
-      if (config.placements) {
-        return listenForPlacements(scope, work);
-      }
-      await work();
-      return [];
-    },
+    placements,
     report: ({ replies, tensors: outputs, stopped }) =>
       edgekitReport('replies', JSON.stringify({ replies, stopped }), base64(outputs)),
   });

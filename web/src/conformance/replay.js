@@ -28,7 +28,7 @@ import { encodeTensors, joinValues, splitValues } from '../tensor-codec.js';
  * @param {Runtime} options.runtime
  * @param {string} options.executionProvider
  * @param {number} options.chunk how many replies are reported at once
- * @param {(work: () => Promise<void>) => Promise<string[]>} options.placements does the work and returns where its nodes went
+ * @param {() => string[]} options.placements returns where nodes went since it was called last
  * @param {(chunk: Chunk) => Promise<void>} options.report
  * @returns {Promise<'done' | 'stopped'>}
  */
@@ -44,15 +44,11 @@ export async function replay(entries, tensors, { runtime, executionProvider, chu
     outputs = new Map();
   };
   for (const entry of entries) {
-    /** @type {Result} */
-    let result = { outcome: 'crashed', error: 'It did not run.', outputs: [] };
-    const placement = await placements(async () => {
-      result = await replayOne(entry, tensors, runtime, executionProvider);
-    });
+    const result = await replayOne(entry, tensors, runtime, executionProvider);
     const split = splitValues(`${entry.index}/output`, result.outputs);
     split.tensors.forEach((tensor, key) => outputs.set(key, tensor));
     const { outcome, error } = result;
-    replies.push({ index: entry.index, outcome, error, outputs: split.entries, placement });
+    replies.push({ index: entry.index, outcome, error, outputs: split.entries, placement: placements() });
     if (outcome === 'crashed') {
       await flush(true);
       return 'stopped';
@@ -140,31 +136,28 @@ export function isTrap(error) {
 const PLACED = /placed on \[(\w+)\]/;
 
 /**
- * Listen to a console while `work` runs: at its verbose level onnxruntime says there which execution provider got nodes.
+ * Listen to a console: at its verbose level onnxruntime says there which execution provider got a model's nodes.
  *
- * @param {Record<string, unknown>} console its methods are replaced while the work runs, so the flood is not shown
- * @param {() => Promise<void>} work
- * @returns {Promise<string[]>} the execution providers named, each once, in order of name
+ * To be called before the runtime is loaded, which keeps the console's methods as they are then. What else is said
+ * there is not shown from now on, for it is a flood.
+ *
+ * @param {Record<string, unknown>} console its methods are replaced
+ * @returns {() => string[]} returns the execution providers named since the last call, each once, in order of name
  */
-export async function listenForPlacements(console, work) {
+export function placementListener(console) {
   /** @type {Set<string>} */
   const found = new Set();
-  const names = ['log', 'info', 'debug', 'warn', 'error'];
-  const originals = names.map((name) => console[name]);
-  names.forEach((name) => {
+  for (const name of ['log', 'info', 'debug', 'warn', 'error']) {
     console[name] = (/** @type {unknown[]} */ ...said) => {
       const provider = PLACED.exec(said.map(String).join(' '))?.[1];
       if (provider !== undefined) {
         found.add(provider);
       }
     };
-  });
-  try {
-    await work();
-  } finally {
-    names.forEach((name, index) => {
-      console[name] = originals[index];
-    });
   }
-  return [...found].sort();
+  return () => {
+    const names = [...found].sort();
+    found.clear();
+    return names;
+  };
 }
