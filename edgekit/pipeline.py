@@ -22,6 +22,10 @@ from edgekit.progress import Progress, silent
 from edgekit.records.cases import CaseSet, Grade
 from edgekit.runtime.locate import locate
 from edgekit.targets import load as targets
+from edgekit.targets.load import Target
+from edgekit.trim import run as trimming
+from edgekit.trim.plan import Plan
+from edgekit.trim.run import TrimOptions
 
 SAMPLE_MODEL = "digits"
 _WEB = "web"
@@ -141,6 +145,20 @@ def _told(finding: Finding) -> str:
         (f"{kind} '{name}': " for kind, name in (("node", finding.node), ("tensor", finding.tensor)) if name), ""
     )
     return f"{where}{finding.message} [{finding.rule}]"
+
+
+def trim(model_path: Path, output: Path, options: TrimOptions, *, progress: Progress = silent) -> Plan:
+    """Write a smaller model with the same answers, and the plan beside it: see ``edgekit.trim.run.trim``.
+
+    The strictest tolerances of the targets that come with edgekit bound what ``--allow-rounding`` admits.
+    """
+    return trimming.trim(model.load(model_path), output, _strictest(), options, progress=progress)
+
+
+def _strictest() -> Target:
+    """Return the target that forgives least."""
+    loaded = [targets.load(target_id) for target_id in targets.ids()]
+    return min(loaded, key=lambda target: sum(tolerance.relative for tolerance in target.tolerance.values()))
 
 
 def _case_warnings(cases: CaseSet) -> list[str]:
