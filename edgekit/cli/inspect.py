@@ -2,15 +2,22 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from edgekit import console
 from edgekit.cli.options import Dim, json_option, unique
-from edgekit.facts.study import study
+from edgekit.errors import UsageError
+from edgekit.facts.study import Study, study
+from edgekit.files import write_atomic
 from edgekit.model import io as model
+from edgekit.model.io import LoadedModel
 from edgekit.records.jsonable import jsonable
+from edgekit.records.store import load_run
 from edgekit.report import facts as report
+from edgekit.report.graph import graph_html
+from edgekit.report.graph_marks import marks_of
 
 
 @click.command()
@@ -18,8 +25,12 @@ from edgekit.report import facts as report
 @click.option("--dim", "dims", multiple=True, type=Dim(), metavar="NAME=N",
               help="Estimate the work for this size of a symbolic dimension. Repeatable.")  # fmt: skip
 @click.option("--all", "show_all", is_flag=True, help="Show every table: largest weights, copies, control flow, ....")
+@click.option("--graph", "graph_file", type=click.Path(path_type=Path), metavar="FILE",
+              help="Draw the model as an HTML page that opens offline.")  # fmt: skip
+@click.option("--record", type=click.Path(path_type=Path), metavar="RECORD",
+              help="Colour the drawing by what a run record got wrong: a folder of 'edgekit parity -o'.")  # fmt: skip
 @json_option
-def command(model_path: Path, dims: tuple[tuple[str, int], ...], show_all: bool, as_json: bool) -> None:
+def command(model_path: Path, dims: tuple[tuple[str, int], ...], **options: Any) -> None:
     """Show what a model is: inputs, outputs, operators, weights.
 
     What is worth knowing before it goes anywhere stands at the end. Nothing of the model is run.
@@ -28,16 +39,29 @@ def command(model_path: Path, dims: tuple[tuple[str, int], ...], show_all: bool,
     Example:
       edgekit inspect model.onnx
       edgekit inspect model.onnx --dim batch=4 --all
+      edgekit inspect model.onnx --graph model.html
       edgekit inspect model.onnx --json
     """
-    found = study(model.load(model_path, complete=False), unique(dims, "--dim")).facts
-    if as_json:
-        console.data_json(jsonable(asdict(found)))
+    if options["record"] is not None and options["graph_file"] is None:
+        raise UsageError("--record colours a drawing, and none is asked for.", hint="Say --graph FILE as well.")
+    loaded = model.load(model_path, complete=False)
+    found = study(loaded, unique(dims, "--dim"))
+    if options["graph_file"] is not None:
+        _draw(loaded, found, options["graph_file"], options["record"])
+    if options["as_json"]:
+        console.data_json(jsonable(asdict(found.facts)))
         return
-    for table in report.everything(found) if show_all else report.essentials(found):
+    for table in report.everything(found.facts) if options["show_all"] else report.essentials(found.facts):
         columns = [console.Column(column.title, column.number) for column in table.columns]
         console.table(table.title, columns, table.rows)
-    if notes := report.notes(found):
+    if notes := report.notes(found.facts):
         console.data("Worth knowing")
         for note in notes:
             console.data(f"  - {console.visible_line(note)}")
+
+
+def _draw(loaded: LoadedModel, found: Study, file: Path, record: Path | None) -> None:
+    marks = None if record is None else marks_of(load_run(record), loaded.path)
+    page = graph_html(loaded.proto, found.facts.file, report.headline(found.facts), found.table, marks)
+    write_atomic(file, page.encode())
+    console.talk(f"Wrote {file}.")

@@ -49,6 +49,16 @@ def notes(found: Facts) -> list[str]:
     return lines + [f"{quirk.message} {quirk.fix}" if quirk.fix else quirk.message for quirk in found.origin.quirks]
 
 
+def headline(found: Facts) -> str:
+    """Return the model in one line."""
+    opsets = ", ".join(f"{name} {version}" for name, version in found.opsets.items() if name not in found.unused_opsets)
+    return " · ".join(
+        filter(
+            None, (f"{found.nodes:,} nodes", f"{found.weights.parameters:,} parameters", opsets, found.origin.exporter)
+        )
+    )
+
+
 def _properties(found: Facts) -> Iterator[tuple[str, str]]:
     unused = set(found.unused_opsets)
     yield "IR version", str(found.ir_version)
