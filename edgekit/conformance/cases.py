@@ -60,11 +60,15 @@ def standard() -> tuple[Case, ...]:
     Takes about ten seconds: the package computes inputs and outputs anew (from fixed seeds).
     """
     # Imported here: it takes seconds, and only those who measure need it.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the package overflows on purpose while it makes its cases
-        from onnx.backend.test.case.node import collect_testcases
+    state = np.random.get_state()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the package overflows on purpose while it makes its cases
+            from onnx.backend.test.case.node import collect_testcases
 
-        found = collect_testcases(None)
+            found = collect_testcases(None)
+    finally:
+        np.random.set_state(state)
     return tuple(sorted((_case(case) for case in found), key=lambda case: case.name))
 
 

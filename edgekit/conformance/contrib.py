@@ -1,4 +1,6 @@
-"""Operators that onnxruntime has beside those of ONNX: whether they load, by dtype. Nobody states their right answers.
+"""Operators of which there are few or no standard cases: whether they load, by dtype.
+
+These are onnxruntime's own, which ONNX does not have, and those of classical machine learning.
 
 The schemas are those that desktop onnxruntime itself reports. A model here is one node with required inputs of no known
 shape; where that is not enough for the operator, its refusal says nothing, and is left out of the tables.
@@ -14,7 +16,7 @@ from edgekit.conformance import schemas
 from edgekit.conformance.cases import Case, Operator
 from edgekit.conformance.schemas import DTYPES, UNUSED
 
-DOMAINS = ("com.microsoft",)
+DOMAINS = ("ai.onnx.ml", "com.microsoft")
 _OPSET = 21
 _TRIED = ("float32", "float16", "float64", "bfloat16", "int8", "uint8", "int32", "int64", "bool", "string")
 _KINDS = {
@@ -28,13 +30,13 @@ _KINDS = {
 
 
 def contrib() -> tuple[Case, ...]:
-    """Return models to load, for each operator of onnxruntime's own domain, one type variable at a time changed."""
-    newest: dict[tuple[str, str], Any] = {}
-    for schema in native.get_all_operator_schema():
-        key = (schema.domain, schema.name)
-        if schema.domain in DOMAINS and not schema.deprecated:
-            newest[key] = max(newest.get(key, schema), schema, key=lambda one: int(one.since_version))
-    return tuple(case for key in sorted(newest) for case in _cases(newest[key]))
+    """Return models to load, for each version of each operator of those domains, by dtype of one type variable."""
+    found = {
+        (schema.domain, schema.name, schema.since_version): schema
+        for schema in native.get_all_operator_schema()
+        if schema.domain in DOMAINS and not schema.deprecated
+    }
+    return tuple(case for key in sorted(found) for case in _cases(found[key]))
 
 
 def _cases(schema: Any) -> Iterator[Case]:
@@ -77,7 +79,7 @@ def _case(schema: Any, inputs: list[Any], outputs: list[Any], by_variable: dict[
     model = helper.make_model(graph, ir_version=helper.find_min_ir_version_for(imports[:1]), opset_imports=imports)
     dtypes = tuple(by_variable.values())
     return Case(
-        " ".join([schema.domain, schema.name, *dtypes]),
+        " ".join([schema.domain, schema.name, str(schema.since_version), "loads", *dtypes]),
         "generated",
         model.SerializeToString(deterministic=True),
         (),

@@ -43,10 +43,10 @@ class OperatorSupport:
     """What was measured of one operator under one schema version.
 
     Each of ``passes``, ``wrong``, ``loads`` and ``refused`` holds the dtypes of the schema's type ``variables``, in
-    their order ("-": not used by the node). A combination stands in one of them alone. ``loads``: a session is created,
-    and nothing is known of the answers. ``on_cpu``: combinations that a session of another execution provider gave to
-    the CPU. ``cases``: names of the cases that do not pass, and why. ``signature``: for an operator that the onnx
-    package has no schema of, the type variable (or dtype) of each input.
+    their order ("-": not used by the node). A combination stands in one of them alone. ``loads``: a session is created
+    (for an operator that is not of ONNX: there is a kernel), and nothing is known of the answers. ``on_cpu``:
+    combinations that a session of another execution provider gave to the CPU. ``cases``: the cases that do not pass,
+    and why. ``signature``: where the onnx package has no schema, the type variable (or dtype) of each input.
     """
 
     domain: str
