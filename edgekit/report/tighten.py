@@ -13,9 +13,10 @@ _SAME = 1e-6
 
 
 def tighten(columns: Sequence[float], layers: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[float]:
-    """Return new columns. The order in each layer stays, and so does a gap of 1 where there was one."""
+    """Return new columns. The order in each layer stays; vertices of a layer have a gap of 1 between them at least."""
     x = list(columns)
     left, right = _beside(x, layers)
+    _spread(x, left, right)
     joined: dict[int, list[int]] = defaultdict(list)
     for source, target in edges:
         joined[source].append(target)
@@ -40,6 +41,15 @@ def _beside(x: Sequence[float], layers: Sequence[int]) -> tuple[dict[int, int], 
         left |= dict(zip(row[1:], row[:-1], strict=True))
         right |= dict(itertools.pairwise(row))
     return left, right
+
+
+def _spread(x: list[float], left: dict[int, int], right: dict[int, int]) -> None:
+    """Push apart what igraph, now and then, puts on top of each other."""
+    for first in set(right) - set(left):
+        vertex = first
+        while vertex in right:
+            x[right[vertex]] = max(x[right[vertex]], x[vertex] + _GAP)
+            vertex = right[vertex]
 
 
 def _lines(x: Sequence[float], edges: Sequence[tuple[int, int]]) -> list[list[int]]:
