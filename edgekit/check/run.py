@@ -2,13 +2,13 @@
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from edgekit.check import evidence, providers, rules
-from edgekit.check.finding import SEVERITIES, Finding
+from edgekit.check.finding import SEVERITIES, Finding, Severity
 from edgekit.check.rule import Rule
 from edgekit.check.subject import Evidence, Subject
 from edgekit.model import io as model_io
@@ -19,6 +19,7 @@ from edgekit.targets.load import Target
 # A rule that finds the same in every node says so at most this often.
 MOST_OF_ONE_RULE = 20
 # What onnx or a runtime says of the whole is left out when a rule has said what is wrong, in better words.
+_SAME_AS_CHECKER = {"unsorted-graph", "shadowed-name", "scalar-axes", "runtime-refuses"}
 _SECONDHAND = ("onnx-checker", "type-conflict", "runtime-refuses", "optimizer-refuses")
 
 
@@ -76,11 +77,16 @@ def check_known(model: LoadedModel, target: Target, known: Evidence) -> tuple[Fi
     found: list[Finding] = []
     for rule in all_rules():
         found += _of(rule, subject)
-    if any(finding.severity == "error" and finding.rule not in _SECONDHAND for finding in found):
-        found = [finding for finding in found if finding.rule not in _SECONDHAND]
-    elif any(finding.rule == "runtime-refuses" for finding in found):
-        found = [finding for finding in found if finding.rule not in ("onnx-checker", "type-conflict")]
-    return tuple(sorted(found, key=lambda each: SEVERITIES.index(each.severity)))
+    left_out = _said_better({(finding.rule, finding.severity) for finding in found})
+    kept = [finding for finding in found if finding.rule not in left_out]
+    return tuple(sorted(kept, key=lambda each: SEVERITIES.index(each.severity)))
+
+
+def _said_better(found: Set[tuple[str, Severity]]) -> set[str]:
+    """Rules that only repeat, in a tool's words, what another found."""
+    if any(severity == "error" and rule not in _SECONDHAND for rule, severity in found):
+        return set(_SECONDHAND)
+    return {"onnx-checker", "type-conflict"} if _SAME_AS_CHECKER & {rule for rule, _ in found} else set()
 
 
 def _of(rule: Rule, subject: Subject) -> list[Finding]:

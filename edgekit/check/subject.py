@@ -10,10 +10,11 @@ import onnx
 
 from edgekit.check.providers import Provider
 from edgekit.desktop.run import Optimization
+from edgekit.errors import ModelError
 from edgekit.facts import shapes, strip
 from edgekit.facts.shapes import Scope, ShapeTable
 from edgekit.facts.types import ValueType
-from edgekit.model import walk
+from edgekit.model import external_data, walk
 from edgekit.model.io import LoadedModel
 from edgekit.targets.load import Target
 
@@ -72,6 +73,22 @@ class Placed:
         return self.domain == walk.DEFAULT_DOMAIN and self.node.op_type in op_types
 
 
+@dataclass(frozen=True)
+class Kind:
+    """Nodes alike: one operator with the same dtypes (None: unknown, left out, or no tensor)."""
+
+    domain: str
+    op_type: str
+    inputs: tuple[str | None, ...]
+    outputs: tuple[str | None, ...]
+
+    def __str__(self) -> str:
+        """As a person writes it: "CumSum (float64, int32)"."""
+        name = self.op_type if self.domain == walk.DEFAULT_DOMAIN else f"{self.domain}::{self.op_type}"
+        dtypes = [dtype for dtype in self.inputs if dtype]
+        return f"{name} ({', '.join(dtypes)})" if dtypes else name
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """A model that may be broken, and a target. ``nodes``: with local functions inlined where that could be done."""
@@ -104,12 +121,33 @@ class Subject:
         return tuple(p for p in _placed(proto.graph, ()) if p.node.domain != strip.STRIPPED_DOMAIN)
 
     @cached_property
+    def kinds(self) -> Mapping[Kind, list[Placed]]:
+        """Every kind of node, in the order in which they are met, and its nodes."""
+        found: dict[Kind, list[Placed]] = {}
+        for placed in self.nodes:
+            inputs = tuple(self.dtypes(list(placed.node.input), placed))
+            outputs = tuple(self.dtypes(list(placed.node.output), placed))
+            found.setdefault(Kind(placed.domain, placed.node.op_type, inputs, outputs), []).append(placed)
+        return found
+
+    @cached_property
     def initializers(self) -> Mapping[str, onnx.TensorProto]:
         """Initializers of every graph, by name; the main graph's come first."""
         found: dict[str, onnx.TensorProto] = {}
         for graph in walk.all_graphs(self.proto):
             for tensor in graph.initializer:
                 found.setdefault(tensor.name, tensor)
+        return found
+
+    @cached_property
+    def constants(self) -> Mapping[str, onnx.TensorProto]:
+        """Initializers, and the values of Constant nodes that hold a tensor, by name."""
+        found = dict(self.initializers)
+        for node in walk.all_nodes(self.proto):
+            if node.op_type == "Constant" and len(node.output) == 1:
+                value = attributes(node).get("value")
+                if value is not None and value.HasField("t"):
+                    found.setdefault(node.output[0], value.t)
         return found
 
     def type_of(self, name: str, placed: Placed) -> ValueType | None:
@@ -125,6 +163,14 @@ class Subject:
     def shape(self, name: str, placed: Placed) -> tuple[int | str | None, ...] | None:
         found = self.type_of(name, placed)
         return None if found is None else found.shape
+
+
+def stored_bytes(tensor: onnx.TensorProto) -> int:
+    """Bytes of a stored tensor; 0 where its type has no size or its shape cannot be (a rule of its own says so)."""
+    try:
+        return external_data.tensor_bytes(tensor)
+    except ModelError:
+        return 0
 
 
 def node_name(node: onnx.NodeProto) -> str:

@@ -1,10 +1,10 @@
 """Rules on GPU sessions: what is silently wrong, what the device lacks, what is too large."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from edgekit.check.providers import Provider
 from edgekit.check.rule import Hit, rule
-from edgekit.check.subject import Placed, Subject, integer, integers, text
+from edgekit.check.subject import Placed, Subject, integer, integers, stored_bytes, text
 from edgekit.model import external_data
 
 _REPAIR = (
@@ -59,18 +59,13 @@ def conv_channels_of_three(subject: Subject) -> Iterator[Hit]:
     for provider in _gpus(subject):
         for placed, weights in _convolutions(subject):
             outputs, channels = weights[:2]
-            if (
-                channels <= 3
-                or channels % 3
-                or channels % 4 == 0
-                or outputs % 4
-                or _as_product(subject, placed, weights)
-            ):
+            of_three = channels > 3 and channels % 3 == 0 and channels % 4 != 0
+            if not of_three or outputs % 4 or _as_product(subject, placed, weights):
                 continue
             yield Hit(
-                f"{provider.runtime} on {provider.id} computes this {len(weights) - 2}-D Conv wrongly, without an error: "
-                f"{channels} input channels (a multiple of 3 and not of 4) to {outputs} (a multiple of 4), one group, "
-                f"kernel {'×'.join(map(str, weights[2:]))}. Measured: the error is as large as the answer.",
+                f"{provider.runtime} on {provider.id} computes this {len(weights) - 2}-D Conv wrongly, without an "
+                f"error: {channels} input channels (a multiple of 3 and not of 4) to {outputs} (a multiple of 4), one "
+                f"group, kernel {'×'.join(map(str, weights[2:]))}. Measured: the error is as large as the answer.",
                 placed.name,
                 placed.node.input[1],
                 _REPAIR,
@@ -92,10 +87,11 @@ def conv_padding_behind(subject: Subject) -> Iterator[Hit]:
                 continue
             yield Hit(
                 f"{provider.runtime} on {provider.id} computes this Conv wrongly, without an error: it is padded only "
-                f"behind the data (pads {list(pads)}), with a kernel of {'×'.join(map(str, weights[2:]))}. Measured: the "
-                "error is as large as the answer.",
+                f"behind the data (pads {list(pads)}), with a kernel of {'×'.join(map(str, weights[2:]))}. Measured: "
+                "the error is as large as the answer.",
                 placed.name,
-                fix="Pad with a Pad node before it, or serve the model with the target that runs on the CPU.",
+                fix="Pad with a Pad node before it, serve the model with the target that runs on the CPU, or list the "
+                "node in forceCpuNodeNames.",
             )
 
 
@@ -126,8 +122,8 @@ def storage_buffers(subject: Subject) -> Iterator[Hit]:
             tensors = len([name for name in placed.node.output if name]) + 1
             if placed.is_standard("Split") and tensors > most:
                 yield Hit(
-                    f"Split binds {tensors} tensors at once; a GPU of target '{subject.target.id}' is only sure to bind "
-                    f"{most} storage buffers, and {provider.runtime} refuses the node then.{provider.then}",
+                    f"Split binds {tensors} tensors at once; a GPU of target '{subject.target.id}' is only sure to "
+                    f"bind {most} storage buffers, and {provider.runtime} refuses the node then.{provider.then}",
                     placed.name,
                     fix="Split in two steps, or take the parts with Slice.",
                     severity=provider.refusal,
@@ -140,8 +136,8 @@ def gpu_buffer(subject: Subject) -> Iterator[Hit]:
     if not any(_gpus(subject)) or not most:
         return
     for name, tensor in subject.initializers.items():
-        if tensor.data_type in external_data.BITS and external_data.tensor_bytes(tensor) > most:
-            yield _too_large(name, external_data.tensor_bytes(tensor), subject)
+        if (count := stored_bytes(tensor)) > most:
+            yield _too_large(name, count, subject)
     for info in (*subject.proto.graph.input, *subject.proto.graph.output):
         kind = info.type.tensor_type
         sizes = [dimension.dim_value for dimension in kind.shape.dim]
@@ -200,11 +196,15 @@ def gpu_wide_numbers(subject: Subject) -> Iterator[Hit]:
         ]
         if found:
             yield Hit(
-                f"{len(found)} inputs are 64 bits wide ('{found[0]}', ...): {provider.id} computes in 32 bits, so what "
-                "takes them runs on the CPU.",
+                f"{_count(found, 'input')} of 64-bit numbers: {provider.id} computes in 32 bits, so what takes them "
+                "runs on the CPU.",
                 tensor=found[0],
                 fix="Where their values fit, take int32 or float32 inputs.",
             )
+
+
+def _count(names: Sequence[str], noun: str) -> str:
+    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
 
 
 def _declared(element: int) -> str:

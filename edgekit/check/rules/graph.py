@@ -190,7 +190,8 @@ def empty_name(subject: Subject) -> Iterator[Hit]:
 @rule("initializer-is-input", "note", "A weight is also an input")
 def initializer_is_input(subject: Subject) -> Iterator[Hit]:
     graph = subject.proto.graph
-    both = [info.name for info in graph.input if info.name in {tensor.name for tensor in graph.initializer}]
+    stored = {tensor.name for tensor in graph.initializer}
+    both = [info.name for info in graph.input if info.name in stored]
     if both:
         yield Hit(
             f"{len(both)} of the model's weights are also inputs ('{both[0]}', ...): a caller may replace them, so "

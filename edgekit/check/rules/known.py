@@ -1,5 +1,6 @@
 """Rules on attributes known to give different answers in different runtimes. Each names the case that was measured."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,13 +19,9 @@ def _shrinks(subject: Subject, placed: Placed) -> bool:
     """Whether a Resize makes an axis smaller, or may: by its scales where they are known."""
     inputs = placed.node.input
     if len(inputs) > 2 and inputs[2]:
-        tensor = subject.initializers.get(inputs[2])
-        if tensor is not None:
-            try:
-                scales = np.asarray(to_array(subject.model, tensor), np.float64)
-            except ModelError:
-                return True
-            return bool(scales.size == 0 or (scales < 1).any())
+        scales = _scales(subject, inputs[2])
+        if scales is not None:
+            return any(scale < 1 for scale in scales)
     before = subject.shape(inputs[0], placed) if inputs else None
     after = subject.shape(placed.node.output[0], placed) if placed.node.output else None
     if before is None or after is None or len(before) != len(after):
@@ -33,7 +30,7 @@ def _shrinks(subject: Subject, placed: Placed) -> bool:
     return any(not (isinstance(a, int) and isinstance(b, int)) or b < a for a, b in pairs)
 
 
-@rule("resize-nearest-floor", "note", "Nearest Resize that may be off by one pixel")
+@rule("resize-nearest-floor", "warning", "Nearest Resize that may be off by one pixel")
 def resize_nearest_floor(subject: Subject) -> Iterator[Hit]:
     """Measured (BR-060): desktop, wasm and WebGPU agree, and differ from floor(i × in / out) by a pixel."""
     for placed in subject.nodes:
@@ -44,10 +41,11 @@ def resize_nearest_floor(subject: Subject) -> Iterator[Hit]:
         if asymmetric and text(node, "nearest_mode", "round_prefer_floor") == "floor" and not _whole(subject, placed):
             yield Hit(
                 "Nearest Resize, asymmetric and floor, as PyTorch exports it: onnxruntime rounds the scale to float32 "
-                "first, and was measured to take a neighbouring pixel where out / in is not exact (case BR-060). All its "
-                "builds agree, so parity with the desktop does not see it.",
+                "first, and was measured to take a neighbouring pixel where out / in is not exact (case BR-060). All "
+                "its builds agree, so parity with the desktop does not see it.",
                 placed.name,
-                fix="Take the reference from the training framework: 'edgekit build MODEL -t ID --reference module:name'.",
+                fix="Take the reference from the training framework: "
+                "'edgekit build MODEL -t ID --reference module:name'.",
             )
 
 
@@ -59,21 +57,24 @@ def _whole(subject: Subject, placed: Placed) -> bool:
         pairs = list(zip(before, after, strict=True))
         if all(isinstance(a, int) and isinstance(b, int) and a > 0 for a, b in pairs):
             return all(_exact(b / a) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
-    name = placed.node.input[2] if len(placed.node.input) > 2 else ""
-    tensor = subject.initializers.get(name)
+    scales = _scales(subject, placed.node.input[2] if len(placed.node.input) > 2 else "")
+    return bool(scales) and all(_exact(scale) for scale in scales or ())
+
+
+def _scales(subject: Subject, name: str) -> tuple[float, ...] | None:
+    """The values of a stored tensor of scales; None where they are computed, or damaged."""
+    tensor = subject.constants.get(name)
     if tensor is None:
-        return False
+        return None
     try:
-        scales = np.asarray(to_array(subject.model, tensor), np.float64).ravel()
-    except ModelError:
-        return False
-    return bool(scales.size) and all(_exact(float(scale)) for scale in scales)
+        return tuple(float(scale) for scale in np.asarray(to_array(subject.model, tensor), np.float64).ravel())
+    except (ModelError, ValueError, TypeError):
+        return None
 
 
 def _exact(scale: float) -> bool:
-    return scale > 0 and (
-        scale == int(scale) or (1 / scale == int(1 / scale) and (int(1 / scale) & (int(1 / scale) - 1)) == 0)
-    )
+    """Whether float32 holds the scale and its inverse exactly enough: whole, or one over a power of two."""
+    return scale > 0 and (scale.is_integer() or math.frexp(scale)[0] == 0.5)
 
 
 @rule("resize-align-corners", "warning", "A shrinking Resize with aligned corners")

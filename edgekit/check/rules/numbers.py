@@ -45,9 +45,9 @@ def _ranges(subject: Subject) -> Iterator[tuple[str, str | None, _Range]]:
             if (found := _range(subject, tensor)) is not None:
                 yield tensor.name, None, found
     for node in walk.all_nodes(subject.proto):
-        if node.op_type == "Constant" and (value := attributes(node).get("value")) is not None and value.HasField("t"):
-            if (found := _range(subject, value.t)) is not None:
-                yield node.output[0] if node.output else "", node.name or None, found
+        value = attributes(node).get("value") if node.op_type == "Constant" else None
+        if value is not None and value.HasField("t") and (found := _range(subject, value.t)) is not None:
+            yield node.output[0] if node.output else "", node.name or None, found
 
 
 def _range(subject: Subject, tensor: onnx.TensorProto) -> _Range | None:
@@ -83,8 +83,8 @@ def weight_infinite(subject: Subject) -> Iterator[Hit]:
     for name, node, found in _ranges(subject):
         if found.infinite:
             yield Hit(
-                f"It holds {found.infinite:,} infinities: right for a mask before Softmax, unless a whole row is masked "
-                "(then NaN); shaders may also assume that there are none.",
+                f"It holds infinities ({found.infinite:,}): right for a mask before Softmax, unless a whole row is "
+                "masked (then NaN); shaders may also assume that there are none.",
                 node,
                 name,
                 "A large finite number (-1e4 where float16 matters) does the same.",
@@ -93,22 +93,30 @@ def weight_infinite(subject: Subject) -> Iterator[Hit]:
 
 @rule("float16-range", "note", "Weights that float16 cannot hold")
 def float16_range(subject: Subject) -> Iterator[Hit]:
-    for name, node, found in _ranges(subject):
-        if found.too_large:
-            yield Hit(
-                f"{found.too_large:,} of its values lie beyond float16's largest, 65,504 (up to {found.largest:.3g}): "
-                "in float16 they become infinite.",
-                node,
-                name,
-                "Keep this tensor, and the node that takes it, in float32 when converting to float16.",
-            )
-        elif found.too_small:
-            yield Hit(
-                f"{found.too_small:,} of its values lie below float16's smallest, 6e-8: in float16 they become 0.",
-                node,
-                name,
-                "Keep this tensor, and the node that takes it, in float32 when converting to float16.",
-            )
+    fix = "Keep these tensors, and the nodes that take them, in float32 when converting to float16."
+    known = list(_ranges(subject))
+    if large := [(name, node, found) for name, node, found in known if found.too_large]:
+        name, node, _ = max(large, key=lambda each: each[2].largest)
+        yield Hit(
+            f"{_tensors(len(large))} values beyond float16's largest, 65,504, up to "
+            f"{max(found.largest for *_, found in large):.3g}: in float16 they become infinite.",
+            node,
+            name,
+            fix,
+        )
+    if small := [(name, node, found) for name, node, found in known if found.too_small]:
+        name, node, _ = max(small, key=lambda each: each[2].too_small)
+        yield Hit(
+            f"{_tensors(len(small))} values below float16's smallest, 6e-8 "
+            f"({sum(found.too_small for *_, found in small):,} of them): in float16 they become 0.",
+            node,
+            name,
+            fix,
+        )
+
+
+def _tensors(count: int) -> str:
+    return "One tensor holds" if count == 1 else f"{count:,} tensors hold"
 
 
 def _casts(subject: Subject) -> Iterator[tuple[Placed, str, str]]:

@@ -8,7 +8,7 @@ import onnx.defs
 
 from edgekit.check.providers import Provider
 from edgekit.check.rule import Hit, rule
-from edgekit.check.subject import Placed, Subject
+from edgekit.check.subject import Kind, Placed, Subject
 from edgekit.conformance import schemas
 from edgekit.conformance.table import Answer
 from edgekit.model import walk
@@ -63,25 +63,19 @@ def custom_operator(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _look(subject: Subject, provider: Provider, placed: Placed) -> Answer:
-    opset = subject.opsets.get(placed.domain)
-    if provider.measured is None or opset is None or placed.is_standard(*_CONTROL):
+def _look(subject: Subject, provider: Provider, kind: Kind) -> Answer:
+    opset = subject.opsets.get(kind.domain)
+    if provider.measured is None or opset is None or kind.op_type in _CONTROL:
         return "unknown"
-    inputs = subject.dtypes(list(placed.node.input), placed)
-    outputs = subject.dtypes(list(placed.node.output), placed)
-    return provider.measured.look(placed.domain, placed.node.op_type, opset, inputs, outputs)
+    return provider.measured.look(kind.domain, kind.op_type, opset, kind.inputs, kind.outputs)
 
 
-def _typed(subject: Subject, placed: Placed) -> str:
-    """The operator with the types it runs on: "CumSum (float64, int32)"."""
-    dtypes = [dtype for dtype in subject.dtypes(list(placed.node.input), placed) if dtype]
-    return f"{placed.operator} ({', '.join(dtypes)})" if dtypes else placed.operator
-
-
-def _grouped(subject: Subject, found: Sequence[Placed]) -> Iterator[tuple[str, list[Placed]]]:
+def _answering(subject: Subject, provider: Provider, answer: Answer) -> Iterator[tuple[str, list[Placed]]]:
+    """Yield each operator, with the dtypes of its inputs, for which the table has this answer, and its nodes."""
     groups: dict[str, list[Placed]] = {}
-    for placed in found:
-        groups.setdefault(_typed(subject, placed), []).append(placed)
+    for kind, nodes in subject.kinds.items():
+        if _look(subject, provider, kind) == answer:
+            groups.setdefault(str(kind), []).extend(nodes)
     yield from groups.items()
 
 
@@ -92,14 +86,13 @@ def _others(nodes: Sequence[Placed]) -> str:
 @rule("operator-refused", "error", "An operator that the runtime does not run with these data types")
 def operator_refused(subject: Subject) -> Iterator[Hit]:
     for provider in subject.providers:
-        found = [placed for placed in subject.nodes if _look(subject, provider, placed) == "refused"]
-        for typed, nodes in _grouped(subject, found):
+        for typed, nodes in _answering(subject, provider, "refused"):
             yield Hit(
                 f"{provider.runtime} on {provider.id} refuses {typed} at opset "
                 f"{subject.opsets[nodes[0].domain]}: measured{_others(nodes)}.{provider.then}",
                 nodes[0].name,
                 fix="Export it with another operator or data type (float64 to float32, say)."
-                + (" Or name a target that runs it." if provider.fallbacks == () and provider.gpu else ""),
+                + (" Or name a target that runs it." if provider.gpu and not provider.fallbacks else ""),
                 severity=provider.refusal,
             )
 
@@ -107,8 +100,7 @@ def operator_refused(subject: Subject) -> Iterator[Hit]:
 @rule("operator-wrong", "warning", "An operator whose answers were measured to be wrong")
 def operator_wrong(subject: Subject) -> Iterator[Hit]:
     for provider in subject.providers:
-        found = [placed for placed in subject.nodes if _look(subject, provider, placed) == "wrong"]
-        for typed, nodes in _grouped(subject, found):
+        for typed, nodes in _answering(subject, provider, "wrong"):
             yield Hit(
                 f"{provider.runtime} on {provider.id} gives wrong answers for {typed} in every standard case that was "
                 f"measured{_others(nodes)}.",
@@ -121,47 +113,47 @@ def operator_wrong(subject: Subject) -> Iterator[Hit]:
 def operator_unmeasured(subject: Subject) -> Iterator[Hit]:
     for provider in subject.providers:
         if provider.measured is None:
-            yield Hit(
-                f"Nothing was measured of {provider.runtime} on {provider.id}, so its operators are not checked.",
-            )
+            yield Hit(f"Nothing was measured of {provider.runtime} on {provider.id}: its operators are not checked.")
             continue
         found = [
             placed
-            for placed in subject.nodes
-            if not placed.is_standard(*_CONTROL) and _look(subject, provider, placed) == "unknown"
+            for kind, nodes in subject.kinds.items()
+            if kind.op_type not in _CONTROL and _look(subject, provider, kind) == "unknown"
+            for placed in nodes
         ]
         if found:
-            listed = ", ".join(dict.fromkeys(typed for typed, _ in _grouped(subject, found)))
+            listed = list(dict.fromkeys(placed.operator for placed in found))
+            more = f" and {len(listed) - 12} more" if len(listed) > 12 else ""
             yield Hit(
-                f"Nothing certain was measured of {provider.runtime} on {provider.id} for: {listed[:400]}.",
+                f"Nothing certain was measured of {provider.runtime} on {provider.id} for these opsets and data types "
+                f"of {', '.join(listed[:12])}{more}.",
                 found[0].name,
                 fix="'edgekit build' and 'edgekit parity' find out for this model.",
             )
 
 
-def _on_cpu(subject: Subject, provider: Provider) -> list[Placed]:
-    found = []
-    for placed in subject.nodes:
-        opset = subject.opsets.get(placed.domain)
-        if provider.measured is None or opset is None or placed.is_standard("Constant", *_CONTROL):
+def _on_cpu(subject: Subject, provider: Provider) -> dict[Kind, list[Placed]]:
+    found = {}
+    for kind, nodes in subject.kinds.items():
+        opset = subject.opsets.get(kind.domain)
+        if provider.measured is None or opset is None or kind.op_type in {"Constant", *_CONTROL}:
             continue
-        inputs = subject.dtypes(list(placed.node.input), placed)
-        outputs = subject.dtypes(list(placed.node.output), placed)
-        if provider.measured.place(placed.domain, placed.node.op_type, opset, inputs, outputs) == "cpu":
-            found.append(placed)
+        if provider.measured.place(kind.domain, kind.op_type, opset, kind.inputs, kind.outputs) == "cpu":
+            found[kind] = nodes
     return found
 
 
 @rule("cpu-fallback", "warning", "Nodes that a GPU session leaves to the CPU")
 def cpu_fallback(subject: Subject) -> Iterator[Hit]:
     for provider in subject.providers:
-        if not provider.gpu:
+        kinds = _on_cpu(subject, provider) if provider.gpu else {}
+        if not kinds:
             continue
-        cpu = _on_cpu(subject, provider)
-        if not cpu:
-            continue
+        cpu = [placed for nodes in kinds.values() for placed in nodes]
         copies = _copies(subject, cpu)
-        counts = Counter(_typed(subject, placed) for placed in cpu)
+        counts: Counter[str] = Counter()
+        for kind, nodes in kinds.items():
+            counts[str(kind)] += len(nodes)
         listed = ", ".join(f"{typed} ×{count}" for typed, count in counts.most_common(8))
         yield Hit(
             f"On {provider.id}, {len(cpu):,} of {len(subject.nodes):,} nodes run on the CPU (as measured, operator by "
@@ -205,15 +197,5 @@ def _trains(subject: Subject, placed: Placed) -> bool:
     """Whether a Dropout node is in training mode, or may be."""
     if len(placed.node.input) < 3 or not placed.node.input[2]:
         return False
-    name = placed.node.input[2]
-    tensor = subject.initializers.get(name)
-    if tensor is not None:
-        return any(tensor.int32_data) or any(tensor.raw_data)
-    return not any(
-        each.is_standard("Constant") and name in each.node.output and not any(_bytes_of(each)) for each in subject.nodes
-    )
-
-
-def _bytes_of(constant: Placed) -> list[int]:
-    attribute = next((a for a in constant.node.attribute if a.name == "value"), None)
-    return [] if attribute is None else [*attribute.t.raw_data, *attribute.t.int32_data]
+    tensor = subject.constants.get(placed.node.input[2])
+    return tensor is None or any(tensor.int32_data) or any(tensor.raw_data)

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 
+import onnx
+
 from edgekit.check.rule import Hit, rule
-from edgekit.check.subject import Subject
+from edgekit.check.subject import Subject, stored_bytes
+from edgekit.errors import ModelError
+from edgekit.facts import work
 from edgekit.model import external_data, walk
 
 
@@ -22,26 +26,41 @@ def file_bytes(subject: Subject) -> Iterator[Hit]:
 
 
 def _weight_bytes(subject: Subject) -> int:
-    return sum(
-        external_data.tensor_bytes(tensor)
-        for tensor in walk.all_tensors(subject.proto)
-        if tensor.data_type in external_data.BITS
-    )
+    return sum(stored_bytes(tensor) for tensor in walk.all_tensors(subject.proto))
 
 
 @rule("memory", "warning", "More memory than the target has")
 def memory(subject: Subject) -> Iterator[Hit]:
     """A session holds the weights twice while it is created: the file as fetched, and its own copy."""
     limit, weights = subject.target.limits.memory_bytes, _weight_bytes(subject)
-    if not limit or 2 * weights <= limit:
+    values = 0 if subject.evidence.shapes is None else work.estimate(subject.evidence.shapes).peak_bytes
+    if not limit or max(2 * weights, weights + values) <= limit:
         return
-    fits = weights <= limit
     yield Hit(
-        f"The weights take {weights:,} bytes, and twice that while the session is created; target "
-        f"'{subject.target.id}' has {limit:,} bytes.",
+        f"The weights take {weights:,} bytes, and twice that while the session is created; a run adds at least "
+        f"{values:,} bytes of values (an estimate). Target '{subject.target.id}' has {limit:,} bytes.",
         fix="Quantize the weights, or cut the model into parts ('edgekit trim MODEL -o OUT --outputs NAME').",
-        severity=None if fits else "error",
+        severity=None if weights + values <= limit else "error",
     )
+
+
+@rule("stored-tensor", "error", "A stored tensor that cannot be")
+def stored_tensor(subject: Subject) -> Iterator[Hit]:
+    for tensor in walk.all_tensors(subject.proto):
+        if tensor.data_type == onnx.TensorProto.STRING or external_data.is_external(tensor):
+            continue
+        try:
+            needed = external_data.tensor_bytes(tensor)
+        except ModelError as error:
+            yield Hit(error.message, tensor=tensor.name, fix=error.hint)
+            continue
+        if tensor.HasField("raw_data") and len(tensor.raw_data) != needed:
+            yield Hit(
+                f"The tensor's type and shape {list(tensor.dims)[:8]} make {needed:,} bytes, and "
+                f"{len(tensor.raw_data):,} are stored.",
+                tensor=tensor.name,
+                fix="The file is damaged, or its exporter is broken. Export the model again.",
+            )
 
 
 @rule("many-nodes", "note", "So many nodes that a session is slow to create")
