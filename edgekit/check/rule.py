@@ -23,7 +23,7 @@ Find = Callable[[Subject], Iterator[Hit]]
 
 @dataclass(frozen=True)
 class Rule:
-    """``id`` is the name of its page; ``title`` says in a line what it finds."""
+    """``id`` is the name of its page; ``title`` says in a line what it finds: the function's docstring begins with it."""
 
     id: str
     severity: Severity
@@ -31,10 +31,11 @@ class Rule:
     find: Find
 
 
-def rule(rule_id: str, severity: Severity, title: str) -> Callable[[Find], Rule]:
-    """Make a rule of the function below."""
+def rule(rule_id: str, severity: Severity) -> Callable[[Find], Rule]:
+    """Make a rule of the function below, whose docstring begins with the rule's title."""
 
     def made(find: Find) -> Rule:
-        return Rule(rule_id, severity, title, find)
+        title = (find.__doc__ or "").strip().partition("\n")[0]
+        return Rule(rule_id, severity, title.removesuffix("."), find)
 
     return made

@@ -38,8 +38,8 @@ def command(
 ) -> int:
     """Say what a target will refuse, run slowly or get wrong, node by node.
 
-    \b
-    The exit code is 3 when one of the targets cannot run the model, and 0 otherwise. Each rule has a page in docs/rules.
+    The exit code is 3 when one of the targets cannot run the model, and 0 otherwise. Each rule has a page in
+    docs/rules.
 
     \b
     Example:

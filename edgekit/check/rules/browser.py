@@ -9,8 +9,9 @@ from edgekit.facts.types import type_text
 _WEB = "web"
 
 
-@rule("non-tensor-input", "error", "An input that a browser cannot give")
+@rule("non-tensor-input", "error")
 def non_tensor_input(subject: Subject) -> Iterator[Hit]:
+    """An input that a browser cannot give."""
     if subject.target.kind != _WEB:
         return
     for info in subject.proto.graph.input:
@@ -23,8 +24,9 @@ def non_tensor_input(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("non-tensor-output", "warning", "An output that a browser cannot read")
+@rule("non-tensor-output", "warning")
 def non_tensor_output(subject: Subject) -> Iterator[Hit]:
+    """An output that a browser cannot read."""
     if subject.target.kind != _WEB:
         return
     makers = {output: placed for placed in subject.nodes for output in placed.node.output}
@@ -45,8 +47,9 @@ def non_tensor_output(subject: Subject) -> Iterator[Hit]:
         )
 
 
-@rule("string-tensor", "note", "Text goes in or comes out")
+@rule("string-tensor", "note")
 def string_tensor(subject: Subject) -> Iterator[Hit]:
+    """Text goes in or comes out."""
     if subject.target.kind != _WEB:
         return
     for info in (*subject.proto.graph.input, *subject.proto.graph.output):

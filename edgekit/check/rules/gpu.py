@@ -49,9 +49,11 @@ def _as_product(subject: Subject, placed: Placed, weights: tuple[int, ...]) -> b
     return data is not None and tuple(data[2:]) == kernel
 
 
-@rule("conv-channels-of-three", "warning", "A convolution that WebGPU computes wrongly: channels a multiple of 3")
+@rule("conv-channels-of-three", "warning")
 def conv_channels_of_three(subject: Subject) -> Iterator[Hit]:
-    """Measured with onnxruntime-web 1.30.0 in Chromium, 1-D and 2-D, with and without padding, bias and strides.
+    """A convolution that WebGPU computes wrongly: channels a multiple of 3.
+
+    Measured with onnxruntime-web 1.30.0 in Chromium, 1-D and 2-D, with and without padding, bias and strides.
 
     Wrong exactly where: one group; input channels a multiple of 3, not of 4, and above 3; output channels a multiple
     of 4; and the convolution is not computed as one matrix product. The relative error is near 1.
@@ -72,9 +74,11 @@ def conv_channels_of_three(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("conv-padding-behind", "warning", "A convolution that WebGPU computes wrongly: padding behind the data alone")
+@rule("conv-padding-behind", "warning")
 def conv_padding_behind(subject: Subject) -> Iterator[Hit]:
-    """Measured with onnxruntime-web 1.30.0 in Chromium: the padding behind the data is overlooked.
+    """A convolution that WebGPU computes wrongly: padding behind the data alone.
+
+    Measured with onnxruntime-web 1.30.0 in Chromium: the padding behind the data is overlooked.
 
     Wrong where: one group; no padding before the data, some behind it; and a kernel of 1 with strides of 1, or as large
     as the input.
@@ -95,8 +99,9 @@ def conv_padding_behind(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("shader-f16", "error", "float16 on a GPU that may not have it")
+@rule("shader-f16", "error")
 def shader_f16(subject: Subject) -> Iterator[Hit]:
+    """float16 on a GPU that may not have it."""
     for provider in _gpus(subject):
         if "shader-f16" in subject.target.gpu.features:
             continue
@@ -114,8 +119,9 @@ def shader_f16(subject: Subject) -> Iterator[Hit]:
                 break
 
 
-@rule("storage-buffers", "error", "A node with more tensors than a shader can bind")
+@rule("storage-buffers", "error")
 def storage_buffers(subject: Subject) -> Iterator[Hit]:
+    """A node with more tensors than a shader can bind."""
     most = subject.target.gpu.storage_buffers
     for provider in _gpus(subject):
         for placed in subject.nodes:
@@ -130,8 +136,9 @@ def storage_buffers(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("gpu-buffer", "warning", "A tensor larger than a GPU buffer")
+@rule("gpu-buffer", "warning")
 def gpu_buffer(subject: Subject) -> Iterator[Hit]:
+    """A tensor larger than a GPU buffer."""
     most = subject.target.gpu.buffer_bytes
     if not any(_gpus(subject)) or not most:
         return
@@ -159,8 +166,9 @@ def _too_large(name: str, count: int, subject: Subject) -> Hit:
     )
 
 
-@rule("gpu-quantized", "warning", "Dynamic quantization on a GPU")
+@rule("gpu-quantized", "warning")
 def gpu_quantized(subject: Subject) -> Iterator[Hit]:
+    """Dynamic quantization on a GPU."""
     found = [p for p in subject.nodes if p.node.op_type in _DYNAMIC.get(p.domain, set())]
     for provider in _gpus(subject):
         if found:
@@ -172,8 +180,9 @@ def gpu_quantized(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("graph-capture", "note", "Shapes that depend on the data")
+@rule("graph-capture", "note")
 def graph_capture(subject: Subject) -> Iterator[Hit]:
+    """Shapes that depend on the data."""
     for provider in _gpus(subject):
         found = [placed for placed in subject.nodes if placed.is_standard(*_DATA_SIZED, "If", "Loop")]
         if found:
@@ -185,8 +194,9 @@ def graph_capture(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("gpu-wide-numbers", "note", "64-bit numbers on a GPU")
+@rule("gpu-wide-numbers", "note")
 def gpu_wide_numbers(subject: Subject) -> Iterator[Hit]:
+    """64-bit numbers on a GPU."""
     for provider in _gpus(subject):
         wide = {"int64", "uint64", "float64"}
         found = [

@@ -79,16 +79,18 @@ def _stuck(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
     return [node for place, node in enumerate(nodes) if left[place]] if done < len(nodes) else []
 
 
-@rule("cyclic-graph", "error", "Nodes wait for each other's outputs")
+@rule("cyclic-graph", "error")
 def cyclic_graph(subject: Subject) -> Iterator[Hit]:
+    """Nodes wait for each other's outputs."""
     for (what, _, nodes, _), _ in _bodies(subject.proto):
         if stuck := _stuck(nodes):
             listed = ", ".join(f"'{node_name(node)}'" for node in stuck[:5])
             yield Hit(f"In {what}, {len(stuck)} nodes wait for each other: {listed}.", node_name(stuck[0]), fix=_EXPORT)
 
 
-@rule("unsorted-graph", "warning", "A node stands before one whose output it takes")
+@rule("unsorted-graph", "warning")
 def unsorted_graph(subject: Subject) -> Iterator[Hit]:
+    """A node stands before one whose output it takes."""
     for (what, given, nodes, main), _ in _bodies(subject.proto):
         if _stuck(nodes):
             continue
@@ -112,8 +114,9 @@ def unsorted_graph(subject: Subject) -> Iterator[Hit]:
             seen |= set(node.output)
 
 
-@rule("missing-value", "error", "A node takes a value that nothing gives")
+@rule("missing-value", "error")
 def missing_value(subject: Subject) -> Iterator[Hit]:
+    """A node takes a value that nothing gives."""
     for (what, given, nodes, _), outer in _bodies(subject.proto):
         known = given | outer | {output for node in nodes for output in node.output}
         for node in nodes:
@@ -126,8 +129,9 @@ def missing_value(subject: Subject) -> Iterator[Hit]:
                 )
 
 
-@rule("missing-output", "error", "A graph's output that nothing gives")
+@rule("missing-output", "error")
 def missing_output(subject: Subject) -> Iterator[Hit]:
+    """A graph's output that nothing gives."""
     graph = subject.proto.graph
     known = _own(graph) | {output for node in graph.node for output in node.output}
     for info in graph.output:
@@ -139,15 +143,17 @@ def _twice(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1 and name]
 
 
-@rule("duplicate-node-name", "error", "Two nodes of a graph share a name")
+@rule("duplicate-node-name", "error")
 def duplicate_node_name(subject: Subject) -> Iterator[Hit]:
+    """Two nodes of a graph share a name."""
     for (what, _, nodes, _), _ in _bodies(subject.proto):
         for name in _twice(node.name for node in nodes):
             yield Hit(f"In {what}, several nodes are named '{name}': onnxruntime refuses that.", name, fix=_TRIM)
 
 
-@rule("duplicate-value", "error", "Two nodes write the same value")
+@rule("duplicate-value", "error")
 def duplicate_value(subject: Subject) -> Iterator[Hit]:
+    """Two nodes write the same value."""
     for (what, given, nodes, _), _ in _bodies(subject.proto):
         made = [output for node in nodes for output in node.output if output]
         for name in dict.fromkeys(_twice(made) + [name for name in made if name in given]):
@@ -157,8 +163,9 @@ def duplicate_value(subject: Subject) -> Iterator[Hit]:
         yield Hit(f"Two initializers are named '{name}'.", tensor=name, fix=_EXPORT)
 
 
-@rule("shadowed-name", "warning", "A nested graph gives a name of the graph around it to another value")
+@rule("shadowed-name", "warning")
 def shadowed_name(subject: Subject) -> Iterator[Hit]:
+    """A nested graph gives a name of the graph around it to another value."""
     for (what, given, nodes, main), outer in _bodies(subject.proto):
         if main:
             continue
@@ -171,8 +178,9 @@ def shadowed_name(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("empty-name", "error", "Something that needs a name has none")
+@rule("empty-name", "error")
 def empty_name(subject: Subject) -> Iterator[Hit]:
+    """Something that needs a name has none."""
     graph = subject.proto.graph
     for kind, names in (
         ("an input", [info.name for info in graph.input]),
@@ -187,8 +195,9 @@ def empty_name(subject: Subject) -> Iterator[Hit]:
             yield Hit("A node does not say which operator it is.", node_name(node), fix=_EXPORT)
 
 
-@rule("initializer-is-input", "note", "A weight is also an input")
+@rule("initializer-is-input", "note")
 def initializer_is_input(subject: Subject) -> Iterator[Hit]:
+    """A weight is also an input."""
     graph = subject.proto.graph
     stored = {tensor.name for tensor in graph.initializer}
     both = [info.name for info in graph.input if info.name in stored]

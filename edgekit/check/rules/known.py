@@ -30,9 +30,12 @@ def _shrinks(subject: Subject, placed: Placed) -> bool:
     return any(not (isinstance(a, int) and isinstance(b, int)) or b < a for a, b in pairs)
 
 
-@rule("resize-nearest-floor", "warning", "Nearest Resize that may be off by one pixel")
+@rule("resize-nearest-floor", "warning")
 def resize_nearest_floor(subject: Subject) -> Iterator[Hit]:
-    """Measured (BR-060): desktop, wasm and WebGPU agree, and differ from floor(i × in / out) by a pixel."""
+    """Nearest Resize that may be off by one pixel.
+
+    Measured (BR-060): desktop, wasm and WebGPU agree, and differ from floor(i × in / out) by a pixel.
+    """
     for placed in subject.nodes:
         node = placed.node
         if not placed.is_standard("Resize") or text(node, "mode", "nearest") != "nearest":
@@ -77,8 +80,9 @@ def _exact(scale: float) -> bool:
     return scale > 0 and (scale.is_integer() or math.frexp(scale)[0] == 0.5)
 
 
-@rule("resize-align-corners", "warning", "A shrinking Resize with aligned corners")
+@rule("resize-align-corners", "warning")
 def resize_align_corners(subject: Subject) -> Iterator[Hit]:
+    """A shrinking Resize with aligned corners."""
     for placed in subject.nodes:
         node = placed.node
         if not placed.is_standard("Resize") or text(node, "mode", "nearest") not in ("linear", "cubic"):
@@ -93,8 +97,9 @@ def resize_align_corners(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("maxunpool-output-shape", "warning", "MaxUnpool with an output shape")
+@rule("maxunpool-output-shape", "warning")
 def maxunpool_output_shape(subject: Subject) -> Iterator[Hit]:
+    """MaxUnpool with an output shape."""
     for placed in subject.nodes:
         if placed.is_standard("MaxUnpool") and len(placed.node.input) > 2 and placed.node.input[2]:
             yield Hit(
@@ -104,9 +109,12 @@ def maxunpool_output_shape(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("scalar-axes", "warning", "Axes stored as a scalar")
+@rule("scalar-axes", "warning")
 def scalar_axes(subject: Subject) -> Iterator[Hit]:
-    """Case BR-018: WebGPU refused it in the past, and other runtimes do."""
+    """Axes stored as a scalar.
+
+    Case BR-018: WebGPU refused it in the past, and other runtimes do.
+    """
     for placed in subject.nodes:
         if not placed.is_standard("Unsqueeze", "Squeeze") or len(placed.node.input) < 2 or not placed.node.input[1]:
             continue

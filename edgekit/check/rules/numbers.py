@@ -71,15 +71,17 @@ def _range(subject: Subject, tensor: onnx.TensorProto) -> _Range | None:
     return _Range(nan, int(array.size) - int(np.count_nonzero(finite)) - nan, too_large, too_small, largest)
 
 
-@rule("weight-nan", "warning", "Weights that are no numbers")
+@rule("weight-nan", "warning")
 def weight_nan(subject: Subject) -> Iterator[Hit]:
+    """Weights that are no numbers."""
     for name, node, found in _ranges(subject):
         if found.nan:
             yield Hit(f"It holds {found.nan:,} NaN.", node, name, "Training diverged, or the file is damaged.")
 
 
-@rule("weight-infinite", "note", "Weights that are infinite")
+@rule("weight-infinite", "note")
 def weight_infinite(subject: Subject) -> Iterator[Hit]:
+    """Weights that are infinite."""
     for name, node, found in _ranges(subject):
         if found.infinite:
             yield Hit(
@@ -91,8 +93,9 @@ def weight_infinite(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("float16-range", "note", "Weights that float16 cannot hold")
+@rule("float16-range", "note")
 def float16_range(subject: Subject) -> Iterator[Hit]:
+    """Weights that float16 cannot hold."""
     fix = "Keep these tensors, and the nodes that take them, in float32 when converting to float16."
     known = list(_ranges(subject))
     if large := [(name, node, found) for name, node, found in known if found.too_large]:
@@ -128,8 +131,9 @@ def _casts(subject: Subject) -> Iterator[tuple[Placed, str, str]]:
                 yield placed, source, dtype_name(to.i)
 
 
-@rule("lossy-cast", "note", "A cast and back that loses digits")
+@rule("lossy-cast", "note")
 def lossy_cast(subject: Subject) -> Iterator[Hit]:
+    """A cast and back that loses digits."""
     made = {placed.node.output[0]: (placed, source, to) for placed, source, to in _casts(subject) if placed.node.output}
     for placed, _, back in _casts(subject):
         before = made.get(placed.node.input[0])
@@ -146,9 +150,12 @@ def lossy_cast(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("undefined-cast", "note", "A cast whose result the standard does not define")
+@rule("undefined-cast", "note")
 def undefined_cast(subject: Subject) -> Iterator[Hit]:
-    """Measured (BR-092): desktop, wasm and WebGPU give three different sets of integers outside the range."""
+    """A cast whose result the standard does not define.
+
+    Measured (BR-092): desktop, wasm and WebGPU give three different sets of integers outside the range.
+    """
     for placed, source, to in _casts(subject):
         if source.startswith(("float", "bfloat")) and to in _NARROW:
             yield Hit(
@@ -159,8 +166,9 @@ def undefined_cast(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("float16-overflow", "warning", "A float16 operator that overflows soon")
+@rule("float16-overflow", "warning")
 def float16_overflow(subject: Subject) -> Iterator[Hit]:
+    """A float16 operator that overflows soon."""
     for placed in subject.nodes:
         if not placed.is_standard(*_OVERFLOWS):
             continue

@@ -25,8 +25,9 @@ def _has_name(domain: str, op_type: str) -> bool:
     return onnx.defs.has(op_type, "" if domain == walk.DEFAULT_DOMAIN else domain)
 
 
-@rule("unknown-operator", "error", "An operator that its opset does not have")
+@rule("unknown-operator", "error")
 def unknown_operator(subject: Subject) -> Iterator[Hit]:
+    """An operator that its opset does not have."""
     for domain, op_type, placed in _kinds(subject):
         opset = subject.opsets.get(domain)
         local = any((walk.domain_name(f.domain), f.name) == (domain, op_type) for f in subject.proto.functions)
@@ -49,8 +50,9 @@ def _kinds(subject: Subject) -> list[tuple[str, str, Placed]]:
     return [(domain, op_type, placed) for (domain, op_type), placed in found.items()]
 
 
-@rule("custom-operator", "error", "An operator of a private domain")
+@rule("custom-operator", "error")
 def custom_operator(subject: Subject) -> Iterator[Hit]:
+    """An operator of a private domain."""
     local = {(walk.domain_name(f.domain), f.name) for f in subject.proto.functions}
     for domain, op_type, placed in _kinds(subject):
         if domain in _STANDARD or domain in _CONTRIB or (domain, op_type) in local:
@@ -83,8 +85,9 @@ def _others(nodes: Sequence[Placed]) -> str:
     return f" ({len(nodes):,} such nodes)" if len(nodes) > 1 else ""
 
 
-@rule("operator-refused", "error", "An operator that the runtime does not run with these data types")
+@rule("operator-refused", "error")
 def operator_refused(subject: Subject) -> Iterator[Hit]:
+    """An operator that the runtime does not run with these data types."""
     for provider in subject.providers:
         for typed, nodes in _answering(subject, provider, "refused"):
             yield Hit(
@@ -97,8 +100,9 @@ def operator_refused(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("operator-wrong", "warning", "An operator whose answers were measured to be wrong")
+@rule("operator-wrong", "warning")
 def operator_wrong(subject: Subject) -> Iterator[Hit]:
+    """An operator whose answers were measured to be wrong."""
     for provider in subject.providers:
         for typed, nodes in _answering(subject, provider, "wrong"):
             yield Hit(
@@ -109,8 +113,9 @@ def operator_wrong(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("operator-unmeasured", "note", "Operators of which nothing was measured")
+@rule("operator-unmeasured", "note")
 def operator_unmeasured(subject: Subject) -> Iterator[Hit]:
+    """Operators of which nothing was measured."""
     for provider in subject.providers:
         if provider.measured is None:
             yield Hit(f"Nothing was measured of {provider.runtime} on {provider.id}: its operators are not checked.")
@@ -143,8 +148,9 @@ def _on_cpu(subject: Subject, provider: Provider) -> dict[Kind, list[Placed]]:
     return found
 
 
-@rule("cpu-fallback", "warning", "Nodes that a GPU session leaves to the CPU")
+@rule("cpu-fallback", "warning")
 def cpu_fallback(subject: Subject) -> Iterator[Hit]:
+    """Nodes that a GPU session leaves to the CPU."""
     for provider in subject.providers:
         kinds = _on_cpu(subject, provider) if provider.gpu else {}
         if not kinds:
@@ -180,8 +186,9 @@ def _copies(subject: Subject, cpu: Sequence[Placed]) -> int:
     return len(crossing - constants)
 
 
-@rule("random-operator", "warning", "An operator whose answers are random")
+@rule("random-operator", "warning")
 def random_operator(subject: Subject) -> Iterator[Hit]:
+    """An operator whose answers are random."""
     for placed in subject.nodes:
         random = placed.is_standard(*_RANDOM) or (placed.is_standard("Dropout") and _trains(subject, placed))
         if random:

@@ -6,8 +6,9 @@ from edgekit.check.rule import Hit, rule
 from edgekit.check.subject import Subject
 
 
-@rule("onnx-checker", "warning", "onnx's checker refuses the model")
+@rule("onnx-checker", "warning")
 def onnx_checker(subject: Subject) -> Iterator[Hit]:
+    """onnx's checker refuses the model."""
     if said := subject.evidence.checker:
         yield Hit(
             f"onnx's checker refuses the model, though the desktop runtime loads it: {said}",
@@ -15,8 +16,9 @@ def onnx_checker(subject: Subject) -> Iterator[Hit]:
         )
 
 
-@rule("type-conflict", "warning", "Types or shapes of the model contradict each other")
+@rule("type-conflict", "warning")
 def type_conflict(subject: Subject) -> Iterator[Hit]:
+    """Types or shapes of the model contradict each other."""
     if said := subject.evidence.shapes_problem:
         yield Hit(
             f"onnx's shape inference objects: {' '.join(said.split())[:500]}",
@@ -24,8 +26,9 @@ def type_conflict(subject: Subject) -> Iterator[Hit]:
         )
 
 
-@rule("runtime-refuses", "error", "The desktop runtime refuses the model")
+@rule("runtime-refuses", "error")
 def runtime_refuses(subject: Subject) -> Iterator[Hit]:
+    """The desktop runtime refuses the model."""
     if said := (subject.evidence.refused or {}).get("disabled"):
         yield Hit(
             f"The desktop runtime, which gives the reference, creates no session: the model {said}",
@@ -33,8 +36,9 @@ def runtime_refuses(subject: Subject) -> Iterator[Hit]:
         )
 
 
-@rule("optimizer-refuses", "error", "The model loads only with graph optimization off")
+@rule("optimizer-refuses", "error")
 def optimizer_refuses(subject: Subject) -> Iterator[Hit]:
+    """The model loads only with graph optimization off."""
     if said := (subject.evidence.refused or {}).get("all"):
         yield Hit(
             "The model loads with graph optimization off, and not with it on, which is how the page loads it: the "

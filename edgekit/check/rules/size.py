@@ -11,8 +11,9 @@ from edgekit.facts import work
 from edgekit.model import external_data, walk
 
 
-@rule("file-bytes", "warning", "A file larger than the target's hosts serve")
+@rule("file-bytes", "warning")
 def file_bytes(subject: Subject) -> Iterator[Hit]:
+    """A file larger than the target's hosts serve."""
     limit = subject.target.limits.file_bytes
     files = [(subject.path.name, subject.path.stat().st_size)]
     files += [(file.location, file.bytes) for file in subject.model.external_files]
@@ -29,9 +30,12 @@ def _weight_bytes(subject: Subject) -> int:
     return sum(stored_bytes(tensor) for tensor in walk.all_tensors(subject.proto))
 
 
-@rule("memory", "warning", "More memory than the target has")
+@rule("memory", "warning")
 def memory(subject: Subject) -> Iterator[Hit]:
-    """A session holds the weights twice while it is created: the file as fetched, and its own copy."""
+    """More memory than the target has.
+
+    A session holds the weights twice while it is created: the file as fetched, and its own copy.
+    """
     limit, weights = subject.target.limits.memory_bytes, _weight_bytes(subject)
     values = 0 if subject.evidence.shapes is None else work.estimate(subject.evidence.shapes).peak_bytes
     if not limit or max(2 * weights, weights + values) <= limit:
@@ -44,8 +48,9 @@ def memory(subject: Subject) -> Iterator[Hit]:
     )
 
 
-@rule("stored-tensor", "error", "A stored tensor that cannot be")
+@rule("stored-tensor", "error")
 def stored_tensor(subject: Subject) -> Iterator[Hit]:
+    """A stored tensor that cannot be."""
     for tensor in walk.all_tensors(subject.proto):
         if tensor.data_type == onnx.TensorProto.STRING or external_data.is_external(tensor):
             continue
@@ -63,8 +68,9 @@ def stored_tensor(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("many-nodes", "note", "So many nodes that a session is slow to create")
+@rule("many-nodes", "note")
 def many_nodes(subject: Subject) -> Iterator[Hit]:
+    """So many nodes that a session is slow to create."""
     limit, count = subject.target.limits.nodes, sum(1 for _ in walk.all_nodes(subject.proto))
     if limit and count > limit:
         yield Hit(

@@ -12,8 +12,9 @@ from edgekit.model import walk
 _FUNCTIONS_IR = 8
 
 
-@rule("ir-version", "error", "The IR version is newer than the target's runtime reads")
+@rule("ir-version", "error")
 def ir_version(subject: Subject) -> Iterator[Hit]:
+    """The IR version is newer than the target's runtime reads."""
     found, highest = subject.proto.ir_version, subject.target.limits.ir_version
     if found > highest:
         yield Hit(
@@ -23,8 +24,9 @@ def ir_version(subject: Subject) -> Iterator[Hit]:
         )
 
 
-@rule("opset-version", "error", "An opset is newer than the target's runtime has")
+@rule("opset-version", "error")
 def opset_version(subject: Subject) -> Iterator[Hit]:
+    """An opset is newer than the target's runtime has."""
     for domain, found in subject.opsets.items():
         highest = subject.target.limits.opset if domain == walk.DEFAULT_DOMAIN else None
         measured = [p.measured.opsets.get(domain) for p in subject.providers if p.measured is not None]
@@ -46,8 +48,9 @@ def _used(subject: Subject, domain: str) -> bool:
     )
 
 
-@rule("opset-missing", "error", "Operators of a domain whose opset the model does not say")
+@rule("opset-missing", "error")
 def opset_missing(subject: Subject) -> Iterator[Hit]:
+    """Operators of a domain whose opset the model does not say."""
     told = set(subject.opsets)
     in_graphs = (node for graph in walk.graphs(subject.proto.graph) for node in graph.node)
     for domain in dict.fromkeys(walk.domain_name(node.domain) for node in in_graphs):
@@ -58,8 +61,9 @@ def opset_missing(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("opset-twice", "note", "A domain's opset is said twice")
+@rule("opset-twice", "note")
 def opset_twice(subject: Subject) -> Iterator[Hit]:
+    """A domain's opset is said twice."""
     counts = Counter(walk.domain_name(entry.domain) for entry in subject.proto.opset_import)
     for domain, count in counts.items():
         if count > 1:
@@ -71,8 +75,9 @@ def opset_twice(subject: Subject) -> Iterator[Hit]:
             )
 
 
-@rule("ir-opset", "warning", "The IR version is too old for what the model uses")
+@rule("ir-opset", "warning")
 def ir_opset(subject: Subject) -> Iterator[Hit]:
+    """The IR version is too old for what the model uses."""
     ir, opset = subject.proto.ir_version, subject.opsets.get(walk.DEFAULT_DOMAIN, 0)
     needed = helper.OP_SET_ID_VERSION_MAP.get(("ai.onnx", opset), 0)
     if needed > ir:
