@@ -23,7 +23,7 @@ Find = Callable[[Subject], Iterator[Hit]]
 
 @dataclass(frozen=True)
 class Rule:
-    """``id`` is the name of its page; ``title`` says in a line what it finds: the function's docstring begins with it."""
+    """``id`` is the name of its page; ``title``, with which the function's docstring begins, says what it finds."""
 
     id: str
     severity: Severity
