@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -28,8 +28,8 @@ class Operator:
     op_type: str
     since_version: int
     dtypes: tuple[str, ...]
-    signature: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
+    signature: tuple[str, ...] = field(default=(), compare=False)
+    variables: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, eq=False)

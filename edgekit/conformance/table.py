@@ -62,17 +62,22 @@ class OperatorSupport:
     cases: Mapping[str, str] = field(default_factory=dict)
 
     def kinds(self, bound: Sequence[str | None]) -> set[Kind]:
-        """Return what was measured of every combination that agrees with ``bound`` (None agrees with every dtype)."""
-        return {
-            kind
-            for kind in KINDS
-            for dtypes in getattr(self, kind)
-            if len(dtypes) == len(bound) and _agree(dtypes, bound)
-        }
+        """Return what was measured of every combination that agrees with ``bound`` (None agrees with every dtype).
+
+        Where none does, a variable that no measured node used ("-": an optional input, say) agrees with every dtype.
+        """
+        found = self._kinds(bound, lenient=False)
+        return found or self._kinds(bound, lenient=True)
+
+    def _kinds(self, bound: Sequence[str | None], *, lenient: bool) -> set[Kind]:
+        return {kind for kind in KINDS for dtypes in getattr(self, kind) if _agree(dtypes, bound, lenient=lenient)}
 
 
-def _agree(dtypes: Sequence[str], bound: Sequence[str | None]) -> bool:
-    return all(wanted is None or dtype == wanted for dtype, wanted in zip(dtypes, bound, strict=True))
+def _agree(dtypes: Sequence[str], bound: Sequence[str | None], *, lenient: bool = False) -> bool:
+    return len(dtypes) == len(bound) and all(
+        wanted is None or dtype == wanted or (lenient and dtype == schemas.UNUSED)
+        for dtype, wanted in zip(dtypes, bound, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -118,14 +123,23 @@ class Table:
         name = "" if domain == "ai.onnx" else domain
         if name in self.opsets and opset > self.opsets[name]:
             return "refused"
-        support = self.support(domain, op_type, opset)
-        if support is None:
-            return "unknown"
-        kinds = support.kinds(self._bound(support, opset, dtypes, outputs))
+        kinds = self.measured(domain, op_type, opset, dtypes, outputs)
         if len(kinds) != 1:
             return "unknown"
-        kind = kinds.pop()
+        (kind,) = kinds
         return "unknown" if kind == "loads" else kind
+
+    def measured(
+        self, domain: str, op_type: str, opset: int, dtypes: Sequence[str | None], outputs: Sequence[str | None] = ()
+    ) -> frozenset[Kind]:
+        """Return all that was measured of nodes that agree with what is known of this one's dtypes; see ``look``.
+
+        Empty where nothing was measured; ``loads`` alone where there is a kernel and nobody knows its answers.
+        """
+        support = self.support(domain, op_type, opset)
+        return (
+            frozenset() if support is None else frozenset(support.kinds(self._bound(support, opset, dtypes, outputs)))
+        )
 
     def place(
         self, domain: str, op_type: str, opset: int, dtypes: Sequence[str | None], outputs: Sequence[str | None] = ()

@@ -89,6 +89,21 @@ def test_an_operator_that_onnx_does_not_have_is_looked_up_by_its_own_signature(d
     assert TABLE.look("com.microsoft", "FusedMatMul", 1, [dtype, dtype]) == answer
 
 
+def test_an_optional_input_that_no_measured_node_has_changes_nothing() -> None:
+    resize = OperatorSupport("", "Resize", 13, ("T1", "T2"), passes=frozenset({("float32", "-")}))
+    table = dataclasses.replace(TABLE, operators={("", "Resize", 13): resize})
+    assert table.look("", "Resize", 13, ["float32", None, "float32"]) == "passes"
+    assert table.look("", "Resize", 13, ["float32", "float64", "float32"]) == "passes"
+    assert table.look("", "Resize", 13, ["int8", "float32", "float32"]) == "unknown"
+
+
+def test_what_only_loads_can_be_told_from_what_was_never_tried() -> None:
+    assert TABLE.measured("", "Add", 17, ["uint8", "uint8"]) == {"loads"}
+    assert TABLE.measured("", "Add", 17, ["int64", "int64"]) == frozenset()
+    assert TABLE.measured("", "Add", 17, [None, None]) == {"passes", "wrong", "loads", "refused"}
+    assert TABLE.measured("my.company", "Frobnicate", 1, ["float32"]) == frozenset()
+
+
 def test_an_operator_that_nobody_has_is_unknown() -> None:
     assert TABLE.look("", "NoSuchOperator", 17, ["float32"]) == "unknown"
     assert TABLE.look("my.company", "Frobnicate", 1, ["float32"]) == "unknown"
