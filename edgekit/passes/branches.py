@@ -2,7 +2,7 @@
 
 import onnx_ir as ir
 
-from edgekit.passes.values import is_standard, nodes, numbers_of, operand, release
+from edgekit.passes.values import insert, is_standard, nodes, numbers_of, operand, release
 
 NAME = "constant conditions"
 
@@ -54,10 +54,9 @@ def _stand_in(node: ir.Node, old: ir.Value, new: ir.Value) -> None:
     if not old.is_graph_output():
         old.replace_all_uses_with(new)
         return
-    name, outer = old.name, node.graph
+    name = old.name
     copy = ir.node("Identity", [new], outputs=[ir.Value(type=old.type, shape=old.shape)])
-    assert outer is not None  # noqa: S101  the caller looked
-    outer.insert_before(node, copy)
+    insert(node, copy)
     copy.outputs[0].doc_string = old.doc_string
     old.replace_all_uses_with(copy.outputs[0], replace_graph_outputs=True)
     old.name = f"{name}__if"

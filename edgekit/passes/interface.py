@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from edgekit.errors import UsageError
-from edgekit.passes.values import Known, bodies, is_standard, nodes
+from edgekit.passes.values import Known, bodies, insert, is_standard, nodes
 
 DEFAULTS, FREEZE, CUT, TENSORS = "initializers out of the inputs", "frozen dimensions", "cut", "maps to tensors"
 
@@ -178,7 +178,7 @@ def maps_to_tensors(model: ir.Model) -> tuple[str, ...]:
         if not output.is_graph_output() or output.uses() or source is None:
             continue
         copy = ir.node("Identity", [source], outputs=[ir.Value(type=ir.TensorType(ir.DataType.FLOAT))])
-        model.graph.insert_before(node, copy)
+        insert(node, copy)
         place = list(model.graph.outputs).index(output)
         name = output.name
         output.name = f"{name}__map"
@@ -205,7 +205,7 @@ def standard_axes(model: ir.Model) -> bool:
         array = np.asarray(tensor.numpy()).reshape(1)
         constant = ir.node("Constant", [], {"value": ir.tensor(array)})
         constant.outputs[0].name = f"{node.outputs[0].name}__axes"
-        node.graph.insert_before(node, constant)
+        insert(node, constant)
         node.replace_input_with(1, constant.outputs[0])
         changed = True
     return changed

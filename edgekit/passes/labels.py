@@ -22,8 +22,7 @@ def drop_notes(model: ir.Model, *, of_model: bool = False) -> bool:
         for value in (*body.inputs, *body.outputs, *initializers):
             if value not in interface:
                 changed |= _clear(value)
-            if value.const_value is not None and value.is_initializer():
-                changed |= _clear(value.const_value)
+            changed |= _clear_tensor(value)
         for node in body:
             changed |= _clear(node)
             for value in node.outputs:
@@ -33,6 +32,19 @@ def drop_notes(model: ir.Model, *, of_model: bool = False) -> bool:
         for thing in (model, model.graph, *interface):
             changed |= _clear(thing)
     return changed
+
+
+def _clear_tensor(value: ir.Value) -> bool:
+    tensor = value.const_value
+    if tensor is None or not (tensor.doc_string or tensor.metadata_props):
+        return False
+    if isinstance(tensor, ir.ExternalTensor):
+        return _clear(tensor)
+    proto = ir.serde.serialize_tensor(tensor)  # what was read from a message cannot be changed in place
+    proto.ClearField("doc_string")
+    proto.ClearField("metadata_props")
+    value.const_value = ir.serde.deserialize_tensor(proto)
+    return True
 
 
 def _clear(thing: object) -> bool:

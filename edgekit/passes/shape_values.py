@@ -1,7 +1,8 @@
 """Compute what a graph says about sizes, as far as they are known: Shape, Size and the arithmetic after them.
 
-Each integer vector is followed element by element, a number or unknown. One whose elements are all known becomes a
-constant. A Reshape whose target lacks one element gets -1 there, and needs the arithmetic no more.
+Each integer vector is followed element by element: a number, a symbol, or unknown. One whose elements are all numbers
+becomes a constant. A Reshape needs the arithmetic no more when its target lacks one element (-1 says it), or when every
+element that it lacks is the size that the data have at that place (0 copies it).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +12,10 @@ import onnx_ir as ir
 
 from edgekit.passes.values import (
     MOST_ELEMENTS,
+    Dim,
+    Dims,
     Known,
+    insert,
     integer,
     integers,
     integers_of,
@@ -26,15 +30,15 @@ NAME = "shape arithmetic"
 
 
 class Elements:
-    """An integer tensor of rank 0 or 1: its elements, None where one is not known."""
+    """An integer tensor of rank 0 or 1: its elements; a text is a symbol of ``Known``, None is unknown."""
 
-    def __init__(self, items: Sequence[int | None], *, scalar: bool = False) -> None:
+    def __init__(self, items: Sequence[Dim], *, scalar: bool = False) -> None:
         self.items = list(items)
         self.scalar = scalar
 
     @property
     def complete(self) -> bool:
-        return None not in self.items
+        return all(isinstance(size, int) for size in self.items)
 
 
 _Found = dict[ir.Value, Elements]
@@ -54,7 +58,7 @@ def apply(model: ir.Model, known: Known) -> bool:
                 found[node.outputs[0]] = elements
                 changed |= elements.complete and _settle(node.outputs[0], elements, known)
         elif node.op_type == "Reshape":
-            changed |= _reshape(node, found)
+            changed |= _reshape(node, known, found)
     return changed
 
 
@@ -69,23 +73,38 @@ def _settle(value: ir.Value, elements: Elements, known: Known) -> bool:
     return put_constant(value, array.reshape(()) if elements.scalar else array)
 
 
-def _reshape(node: ir.Node, found: _Found) -> bool:
-    """Give a target that lacks one element -1 there: the number of elements says what it is."""
-    target = operand(node, 1)
+def _reshape(node: ir.Node, known: Known, found: _Found) -> bool:
+    """Give a constant target to a Reshape whose target is known but for sizes that -1 or 0 can say."""
+    target, place = operand(node, 1), node.graph
     elements = None if target is None else found.get(target)
-    if elements is None or elements.items.count(None) != 1 or elements.scalar or target is None:
+    if elements is None or elements.scalar or elements.complete or place is None:
         return False
-    if any(size is not None and size <= 0 for size in elements.items):
+    sizes = _target(elements.items, known.shape(operand(node, 0)) or (), copies=integer(node, "allowzero", 0) == 0)
+    if sizes is None:
         return False
-    place = node.graph
-    if place is None:
-        return False
-    array = np.array([-1 if size is None else size for size in elements.items], dtype=np.int64)
+    array = np.array(sizes, dtype=np.int64)
     constant = ir.node("Constant", [], {"value": ir.tensor(array)})
     constant.outputs[0].name = f"{node.outputs[0].name}__shape"
-    place.insert_before(node, constant)
+    insert(node, constant)
     node.replace_input_with(1, constant.outputs[0])
     return True
+
+
+def _target(items: Sequence[Dim], data: Dims, *, copies: bool) -> list[int] | None:
+    """Return the target with -1 or 0 for what is not known, None where these cannot say it.
+
+    Never both: with an empty input, -1 beside a copied 0 has no meaning, and runtimes refuse it.
+    """
+    if any(isinstance(size, int) and size <= 0 for size in items):
+        return None
+    if copies and all(
+        isinstance(size, int) or (size is not None and place < len(data) and data[place] == size)
+        for place, size in enumerate(items)
+    ):
+        return [size if isinstance(size, int) else 0 for size in items]
+    if sum(not isinstance(size, int) for size in items) == 1:
+        return [size if isinstance(size, int) else -1 for size in items]
+    return None
 
 
 def _read(value: ir.Value | None, found: _Found) -> Elements | None:
@@ -106,7 +125,7 @@ def _shape(node: ir.Node, known: Known, _found: _Found) -> Elements | None:
     if dims is None or start is None or (end is not None and end.is_ref()):
         return None
     part = dims[start : end.as_int() if end is not None else None]
-    return Elements([size if isinstance(size, int) else None for size in part])
+    return Elements(part)
 
 
 def _size(node: ir.Node, known: Known, _found: _Found) -> Elements | None:
@@ -118,7 +137,7 @@ def _gather(node: ir.Node, _known: Known, found: _Found) -> Elements | None:
     data, indices = _read(operand(node, 0), found), _read(operand(node, 1), found)
     if data is None or indices is None or data.scalar or not indices.complete:
         return None
-    places = [index for index in indices.items if index is not None]
+    places = [index for index in indices.items if isinstance(index, int)]
     if any(not -len(data.items) <= index < len(data.items) for index in places):
         return None
     return Elements([data.items[index] for index in places], scalar=indices.scalar)
@@ -143,7 +162,7 @@ def _slice(node: ir.Node, _known: Known, found: _Found) -> Elements | None:
 
 def _concat(node: ir.Node, _known: Known, found: _Found) -> Elements | None:
     parts = [_read(value, found) for value in node.inputs]
-    items: list[int | None] = []
+    items: list[Dim] = []
     for part in parts:
         if part is None or part.scalar:
             return None
@@ -160,7 +179,7 @@ def _cast(node: ir.Node, known: Known, found: _Found) -> Elements | None:
     data = _read(operand(node, 0), found)
     if data is None or integer(node, "to", 0) not in kinds or known.dtype(operand(node, 0)) not in kinds:
         return None
-    fits = all(size is None or -(2**31) <= size < 2**31 for size in data.items)
+    fits = all(not isinstance(size, int) or -(2**31) <= size < 2**31 for size in data.items)
     return data if fits else None
 
 
@@ -195,7 +214,7 @@ def _arithmetic(combine: Callable[[int, int], int | None]) -> Callable[[ir.Node,
             return None
         length = max(len(a.items), len(b.items))
         pairs = zip(a.items * (length // len(a.items)), b.items * (length // len(b.items)), strict=True)
-        items = [None if x is None or y is None else combine(x, y) for x, y in pairs]
+        items = [combine(x, y) if isinstance(x, int) and isinstance(y, int) else None for x, y in pairs]
         if any(size is not None and not -(2**31) <= size < 2**31 for size in items):
             return None  # int32 would wrap around
         return Elements(items, scalar=a.scalar and b.scalar)

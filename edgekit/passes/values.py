@@ -208,13 +208,21 @@ def constant_node(array: Array, like: ir.Value, name: str) -> ir.Node:
     return ir.node("Constant", [], {"value": tensor}, outputs=[output])
 
 
+def insert(place: ir.Node, node: ir.Node) -> None:
+    """Put a new node before another one. It has no name: onnx-ir makes one up, which only takes bytes."""
+    graph = place.graph
+    if graph is not None:
+        graph.insert_before(place, node)
+    node.name = None
+
+
 def put_constant(old: ir.Value, array: Array) -> bool:
     """Put a Constant node in the place of ``old``, whose node stays (unused) until unused nodes are removed."""
     place = old.producer()
     if place is None or place.graph is None:
         return False
     node = constant_node(array, old, f"{old.name}__constant")
-    place.graph.insert_before(place, node)
+    insert(place, node)
     if replace(old, node.outputs[0]):
         return True
     place.graph.remove(node, safe=True)

@@ -75,8 +75,10 @@ def to_proto(carried: Carried) -> onnx.ModelProto:
     for info in (*proto.graph.input, *proto.graph.output):
         if info.name in carried.types:
             info.type.CopyFrom(carried.types[info.name])
-    imports = {opset.domain for opset in proto.opset_import}
-    if DOMAIN in imports:
+    for opset in proto.opset_import:
+        if not opset.domain:
+            opset.ClearField("domain")
+    if any(opset.domain == DOMAIN for opset in proto.opset_import):
         kept = [opset for opset in proto.opset_import if opset.domain != DOMAIN]
         del proto.opset_import[:]
         proto.opset_import.extend(kept)
