@@ -61,7 +61,7 @@ def replay(
         return Replay(runtime, desktop.replay(cases, progress=progress))
     (chosen,) = pins.load().chosen([variant], "The conformance cases")
     dist = locate.locate(runtime_dir, progress=progress)
-    mixed = chosen.execution_provider != "wasm"
+    mixed = bool(chosen.needs)  # what needs nothing of the browser has the CPU alone
     done = browser.replay(
         cases,
         chosen,

@@ -64,8 +64,8 @@ def _wrong(tables: Sequence[Table]) -> Iterator[str]:
 
 def _lost(tables: Sequence[Table]) -> Iterator[str]:
     """Name what passes with WebAssembly alone and not on a GPU."""
-    base = next((table for table in tables if table.runtime.execution_provider == "wasm"), None)
-    others = [table for table in tables if table.runtime.execution_provider == "webgpu"]
+    base = next((table for table in tables if table.runtime.browser and not table.runtime.adapter), None)
+    others = [table for table in tables if table.runtime.adapter]
     if base is None or not others:
         return
     passing = [name for name, (status, _) in base.cases.items() if status == "passes" and _is_standard(name)]
