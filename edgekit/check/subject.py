@@ -83,10 +83,12 @@ class Kind:
     outputs: tuple[str | None, ...]
 
     def __str__(self) -> str:
-        """As a person writes it: "CumSum (float64, int32)"."""
+        """As a person writes it: "CumSum (float64, int32)", "Cast (float32 → float64)"."""
         name = self.op_type if self.domain == walk.DEFAULT_DOMAIN else f"{self.domain}::{self.op_type}"
         dtypes = [dtype for dtype in self.inputs if dtype]
-        return f"{name} ({', '.join(dtypes)})" if dtypes else name
+        other = [dtype for dtype in self.outputs if dtype and dtype not in dtypes]
+        arrow = f"{' ' if dtypes else ''}→ {', '.join(other)}" if other else ""
+        return f"{name} ({', '.join(dtypes)}{arrow})" if dtypes or other else name
 
 
 @dataclass(frozen=True, eq=False)
