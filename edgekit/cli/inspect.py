@@ -18,6 +18,7 @@ from edgekit.records.store import load_run
 from edgekit.report import facts as report
 from edgekit.report.graph import graph_html
 from edgekit.report.graph_marks import marks_of
+from edgekit.targets import load as targets
 
 
 @click.command()
@@ -54,7 +55,8 @@ def command(model_path: Path, dims: tuple[tuple[str, int], ...], **options: Any)
     for table in report.everything(found.facts) if options["show_all"] else report.essentials(found.facts):
         columns = [console.Column(column.title, column.number) for column in table.columns]
         console.table(table.title, columns, table.rows)
-    if notes := report.notes(found.facts):
+    known = [targets.load(target) for target in targets.ids()]
+    if notes := [*report.target_notes(found.facts, known), *report.notes(found.facts)]:
         console.data("Worth knowing")
         for note in notes:
             console.data(f"  - {console.visible_line(note)}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import onnx
 
 from edgekit.facts.graph import GraphFacts
-from edgekit.facts.places import all_graphs, all_nodes
+from edgekit.facts.places import all_graphs, all_nodes, label
 from edgekit.facts.types import ValueType, value_type
 from edgekit.facts.weights import WeightFacts
 from edgekit.model.walk import DEFAULT_DOMAIN, domain_name
@@ -49,6 +49,7 @@ _GRAPHS = {
 _MADE_UP = re.compile(
     r"unk__\d+|.*DynamicDimension\.\d+|.*_dynamic_axes_\d+|[A-Z][A-Za-z]+_?\w*_dim_\d+|s\d+|dim_\d+|unknown\w*|\?+|-?\d+",
 )
+_TAKE_AXES = ("Squeeze", "Unsqueeze", "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2")
 _OLD_OPSET = 11
 _LEAST_TEXT_BYTES = 10_000
 
@@ -120,11 +121,11 @@ def _frozen_batch(seen: _Seen) -> Iterator[Quirk]:
         name: kind.shape[0] for name, kind in seen.inputs.items() if kind.shape is not None and len(kind.shape) > 1
     }
     sizes = set(first.values())
-    if first and len(sizes) == 1 and isinstance(size := sizes.pop(), int):
+    if sizes == {1}:
         yield Quirk(
             "frozen-batch",
-            f"The batch is frozen at {size}: every input's first dimension is {size}.",
-            "To run several at once, export again with a dynamic batch (dynamic_axes or dynamic_shapes in PyTorch).",
+            "The batch is frozen at 1: every input's first dimension is 1.",
+            "To run several at once, export with a dynamic batch.",
         )
 
 
@@ -185,7 +186,7 @@ def _overridable(seen: _Seen) -> Iterator[Quirk]:
     if names := seen.weights.also_inputs:
         yield Quirk(
             "initializers-as-inputs",
-            f"{len(names)} initializers are also inputs, so a runtime may not fold them: {_listed(names)}.",
+            f"Initializers are also inputs ({len(names)}), so a runtime may not fold them: {_listed(names)}.",
         )
 
 
@@ -199,7 +200,7 @@ def _constants(seen: _Seen) -> Iterator[Quirk]:
 
 def _names(seen: _Seen) -> Iterator[Quirk]:
     if seen.graph.nameless:
-        yield Quirk("nameless-nodes", f"{seen.graph.nameless:,} nodes have no name.")
+        yield Quirk("nameless-nodes", f"{_nodes(seen.graph.nameless)} without a name.")
     if seen.graph.shared_names:
         yield Quirk("shared-names", f"Several nodes share a name: {_listed(seen.graph.shared_names)}.")
     if seen.graph.unsorted:
@@ -232,7 +233,7 @@ def _left_over(seen: _Seen) -> Iterator[Quirk]:
     nodes = [node for _, node in all_nodes(seen.proto) if domain_name(node.domain) == DEFAULT_DOMAIN]
     idle = sum(node.op_type in ("Identity", "Dropout") for node in nodes)
     if idle:
-        yield Quirk("idle-nodes", f"{idle:,} Identity and Dropout nodes do nothing in inference.")
+        yield Quirk("idle-nodes", f"{_nodes(idle)} of Identity or Dropout, which do nothing in inference.")
     convolved = {name for node in nodes if node.op_type == "Conv" for name in node.output}
     unfused = sum(
         node.op_type == "BatchNormalization" and node.input[:1] and node.input[0] in convolved for node in nodes
@@ -240,7 +241,25 @@ def _left_over(seen: _Seen) -> Iterator[Quirk]:
     if unfused:
         yield Quirk(
             "unfused-batch-normalization",
-            f"{unfused:,} BatchNormalization nodes follow a Conv that could take them in.",
+            f"{_nodes(unfused)} of BatchNormalization after a Conv that could take them in.",
+        )
+
+
+def _scalar_axes(seen: _Seen) -> Iterator[Quirk]:
+    scalars = {t.name for _, graph in all_graphs(seen.proto) for t in graph.initializer if not t.dims}
+    for _, node in all_nodes(seen.proto):
+        if node.op_type == "Constant" and node.output:
+            scalars.update(node.output[0] for each in node.attribute if each.name == "value" and not each.t.dims)
+    found = [
+        f"{node.op_type} {label(node)}"
+        for _, node in all_nodes(seen.proto)
+        if node.op_type in _TAKE_AXES and len(node.input) > 1 and node.input[1] in scalars
+    ]
+    if found:
+        yield Quirk(
+            "scalar-axes",
+            f"Axes are stored as a scalar, where ONNX wants a list of one: {_listed(found)}.",
+            "Some runtimes refuse it. Store the axes with shape [1].",
         )
 
 
@@ -255,8 +274,12 @@ def _optimized(seen: _Seen) -> Iterator[Quirk]:
 
 _RULES: tuple[Callable[[_Seen], Iterator[Quirk]], ...] = (
     _training, _outputs, _names, _frozen_batch, _dimension_names, _negative_size, _opset, _imports, _overridable,
-    _constants, _text, _left_over, _optimized,
+    _constants, _text, _left_over, _scalar_axes, _optimized,
 )  # fmt: skip
+
+
+def _nodes(count: int) -> str:
+    return f"There {'is 1 node' if count == 1 else f'are {count:,} nodes'}"
 
 
 def _listed(names: list[str] | tuple[str, ...], most: int = 4) -> str:

@@ -56,5 +56,6 @@ def all_nodes(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.NodeProto]]:
 def _from(path: str, graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.GraphProto]]:
     yield path, graph
     for node in graph.node:
-        for _, inner, subgraph in inner_graphs(node, path):
-            yield from _from(inner, subgraph)
+        if node.attribute:
+            for _, inner, subgraph in inner_graphs(node, path):
+                yield from _from(inner, subgraph)

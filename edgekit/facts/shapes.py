@@ -29,7 +29,7 @@ Scope = tuple[str, ...]
 # A model of 20,000 nodes takes about 2 s and 0.2 GB.
 LIMITS = ChildLimits(seconds=8.0, memory_bytes=1 << 30)
 
-_MOST_NODES = 200_000  # functions that call each other twice a level unfold without end
+_MOST_NODES = 50_000  # functions that call each other twice a level unfold without end
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,13 @@
 """A model without its weights: what shape inference needs of it, and small enough to hand to another process.
 
 A large tensor becomes a declaration of its type (a value info). A Constant node that holds one becomes a node of a
-domain that nobody knows, so that every other node keeps its place. Small tensors stay, those of external data too:
-shapes and axes are computed from them.
+domain that nobody knows. Long lists in attributes are left out, and nodes that are out of order are sorted. Small
+tensors stay, those of external data too: shapes and axes are computed from them.
 """
 
-from collections.abc import Iterable
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 import onnx
 
@@ -17,6 +19,8 @@ STRIPPED_DOMAIN = "edgekit.stripped"
 
 # Shapes, axes, pads, slices: a rank has at most a few dozen entries; tables of indices are a little longer.
 _MOST_ELEMENTS = 256
+# Decision trees keep their tables in attributes, which no shape depends on.
+_MOST_LISTED = 4096
 
 
 def without_weights(model: LoadedModel) -> onnx.ModelProto:
@@ -51,7 +55,7 @@ def _graph(model: LoadedModel, graph: onnx.GraphProto) -> onnx.GraphProto:
         if sparse.values.name not in declared:
             kind = onnx.helper.make_tensor_type_proto(sparse.values.data_type, list(sparse.dims))
             stripped[sparse.values.name] = kind
-    copy.node.extend(_nodes(model, graph.node, stripped))
+    copy.node.extend(_nodes(model, in_order(graph.node), stripped))
     declared_too = [info for info in copy.value_info if info.name not in stripped]
     del copy.value_info[:]
     copy.value_info.extend(declared_too)
@@ -65,10 +69,43 @@ def _function(model: LoadedModel, function: onnx.FunctionProto) -> onnx.Function
         getattr(copy, name).extend(getattr(function, name))
     copy.opset_import.add(domain=STRIPPED_DOMAIN, version=1)
     stripped: dict[str, onnx.TypeProto] = {}
-    copy.node.extend(_nodes(model, function.node, stripped))
+    copy.node.extend(_nodes(model, in_order(function.node), stripped))
     copy.value_info.extend(info for info in function.value_info if info.name not in stripped)
     copy.value_info.extend(onnx.ValueInfoProto(name=name, type=kind) for name, kind in stripped.items())
     return copy
+
+
+def in_order(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """Sort nodes so that each stands after those whose outputs it reads; sorted ones, and circles, stay as they are."""
+    made_by = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    needs = [{made_by[name] for name in reads(node) if name in made_by} - {index} for index, node in enumerate(nodes)]
+    if all(max(each, default=-1) < index for index, each in enumerate(needs)):
+        return list(nodes)
+    after: dict[int, list[int]] = defaultdict(list)
+    for index, each in enumerate(needs):
+        for other in each:
+            after[other].append(index)
+    waiting = [len(each) for each in needs]
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    order: list[int] = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for follower in after[index]:
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heapq.heappush(ready, follower)
+    done = set(order)
+    return [nodes[index] for index in (*order, *(i for i in range(len(nodes)) if i not in done))]
+
+
+def reads(node: onnx.NodeProto) -> Iterator[str]:
+    """Yield every name that a node reads, and every one that is read in the graphs in it."""
+    yield from node.input
+    for graph in walk.subgraphs(node):
+        yield from (info.name for info in graph.output)
+        for inner in graph.node:
+            yield from reads(inner)
 
 
 def _nodes(
@@ -116,7 +153,7 @@ def _with_attributes(model: LoadedModel, node: onnx.NodeProto, copy: onnx.NodePr
         elif attribute.HasField("t"):
             inner = copy.attribute.add(name=attribute.name, type=attribute.type)
             inner.t.CopyFrom(_small(model, attribute.t) or _bare(attribute.t))
-        else:
+        elif max(len(attribute.ints), len(attribute.floats), len(attribute.strings)) <= _MOST_LISTED:
             copy.attribute.append(attribute)
     return copy
 

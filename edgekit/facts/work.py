@@ -6,7 +6,7 @@ node, in the order in which the nodes stand, without weights: a runtime may need
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ import onnx
 from edgekit.facts import macs
 from edgekit.facts.places import NodePlace, place
 from edgekit.facts.shapes import Scope, ShapeTable, nested
-from edgekit.facts.strip import STRIPPED_DOMAIN
+from edgekit.facts.strip import STRIPPED_DOMAIN, reads
 from edgekit.facts.types import ValueType, dtype_name
 from edgekit.model import external_data
 from edgekit.model.walk import DEFAULT_DOMAIN, domain_name
@@ -240,19 +240,10 @@ def _last_reads(graph: onnx.GraphProto) -> dict[int, list[str]]:
     """Map the place of a node to the values that are read there for the last time. Outputs live to the end."""
     last = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
     for index, node in enumerate(graph.node):
-        last.update(dict.fromkeys(_reads(node), index))
+        last.update(dict.fromkeys(reads(node), index))
     kept = {info.name for info in graph.output} | {info.name for info in graph.input}
     found: dict[int, list[str]] = {}
     for name, index in last.items():
         if name not in kept:
             found.setdefault(index, []).append(name)
     return found
-
-
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """Every name that a node reads, and every one that is read inside it."""
-    yield from node.input
-    for _, _, graph in nested([node], ()):
-        yield from (info.name for info in graph.output)
-        for inner in graph.node:
-            yield from _reads(inner)

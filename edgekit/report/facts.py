@@ -8,6 +8,7 @@ from edgekit.facts.weights import Stored
 from edgekit.facts.work import Work
 from edgekit.model.walk import DEFAULT_DOMAIN
 from edgekit.report.text import TextColumn, TextTable
+from edgekit.targets.load import Target
 
 _LONGEST = 160
 _SHOWN = 15  # rows of a table that could have hundreds
@@ -47,6 +48,15 @@ def notes(found: Facts) -> list[str]:
     """Return, a line each, what is worth knowing before the model goes anywhere."""
     lines = [*_graph_notes(found), *_weight_notes(found), *_work_notes(found)]
     return lines + [f"{quirk.message} {quirk.fix}" if quirk.fix else quirk.message for quirk in found.origin.quirks]
+
+
+def target_notes(found: Facts, targets: Sequence[Target]) -> list[str]:
+    """Return a line for each version of the model that targets cannot read, with the highest that each can."""
+    opset = found.opsets.get(DEFAULT_DOMAIN, 0)
+    old_ir = [f"{t.id} reads {t.limits.ir_version}" for t in targets if t.limits.ir_version < found.ir_version]
+    old_opset = [f"{t.id} has {t.limits.opset}" for t in targets if t.limits.opset < opset]
+    lines = [f"IR version {found.ir_version} is too new: {', '.join(old_ir)}."] if old_ir else []
+    return lines + ([f"Opset {opset} is too new: {', '.join(old_opset)}."] if old_opset else [])
 
 
 def headline(found: Facts) -> str:

@@ -12,8 +12,8 @@ import onnx
 from edgekit.facts.graph import domain_kind
 from edgekit.facts.places import label
 from edgekit.facts.shapes import Scope, ShapeTable, nested
+from edgekit.facts.strip import reads
 from edgekit.facts.types import ValueType, value_type
-from edgekit.model import walk
 from edgekit.model.walk import DEFAULT_DOMAIN, domain_name
 
 Status = Literal["wrong", "right", "suspect", "idle"]
@@ -99,8 +99,9 @@ def panels(proto: onnx.ModelProto, table: ShapeTable | None, marks: Marks) -> tu
     """Lay a model out in panels, the main graph first. ``table``: types to show, where shape inference found them."""
     maker = _Maker(proto, table)
     maker.graph(proto.graph, (), "main graph", None, statuses(proto.graph, marks))
-    for number, function in zip(maker.functions.values(), proto.functions, strict=True):
-        maker.function(function, number)
+    bodies = {(domain_name(function.domain), function.name): function for function in proto.functions}
+    for key, number in maker.functions.items():
+        maker.function(bodies[key], number)
     return tuple(sorted(maker.done, key=lambda panel: panel.number))
 
 
@@ -119,7 +120,7 @@ def statuses(graph: onnx.GraphProto, marks: Marks) -> dict[int, Status]:
             found[index] = "right"
         elif reached & marks.wrong and not reached & marks.right:
             found[index] = "suspect"
-        for name in _reads(node):
+        for name in reads(node):
             leads.setdefault(name, set()).update(reached)
     return found
 
@@ -139,7 +140,7 @@ class _Maker:
         self.done: list[Panel] = []
         self.count = 0
         self.local = {domain_name(function.domain) for function in proto.functions}
-        keys = [(domain_name(f.domain), f.name) for f in proto.functions]
+        keys = dict.fromkeys((domain_name(f.domain), f.name) for f in proto.functions)
         self.functions: dict[tuple[str, str], int] = {}
         self.main = self.number()
         for key in keys:
@@ -218,7 +219,7 @@ class _Maker:
             drawn.made_by.update(dict.fromkeys(filter(None, node.output), place))
             places.append((node, place))
         for node, place in places:  # the nodes may be out of order
-            sources = (drawn.made_by.get(name) for name in _reads(node))
+            sources = (drawn.made_by.get(name) for name in reads(node))
             drawn.edges += [(source, place) for source in sources if source is not None and source != place]
 
     def family(self, node: onnx.NodeProto) -> str:
@@ -285,15 +286,6 @@ def _value(value: object) -> str:
 
 def _constant(node: onnx.NodeProto) -> str:
     return next((attribute_text(attribute) for attribute in node.attribute), "")
-
-
-def _reads(node: onnx.NodeProto) -> Iterable[str]:
-    """The names that a node reads, those read by the graphs in it too."""
-    yield from node.input
-    for inner in walk.subgraphs(node):
-        for each in inner.node:
-            yield from _reads(each)
-        yield from (info.name for info in inner.output)
 
 
 def _text(kind: ValueType) -> str:

@@ -82,7 +82,7 @@ def test_a_plain_model_is_described_whole(tmp_path: Path) -> None:
             external=(),
         ),
         external_files=(),
-        origin=Origin("by hand 1", (Quirk("nameless-nodes", "2 nodes have no name."),), 0),
+        origin=Origin("by hand 1", (Quirk("nameless-nodes", "There are 2 nodes without a name."),), 0),
     )
 
 
