@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
+from onnx_ir.passes import common
 
 from edgekit.errors import UsageError
 from edgekit.passes.values import Known, bodies, insert, is_standard, nodes
@@ -84,6 +85,7 @@ def cut(model: ir.Model, inputs: Sequence[str] | None, outputs: Sequence[str] | 
         model.graph.outputs.extend(chosen)
     if inputs is not None:
         _begin_at(model, [values[name] for name in inputs], known)
+    common.RemoveUnusedNodesPass()(model)  # what came before the cut reads inputs that are no more
     return True
 
 

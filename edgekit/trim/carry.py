@@ -4,6 +4,7 @@ onnx-ir (1.1) drops sparse initializers without a word, refuses sparse attribute
 UTF-8, and reads the domain "ai.onnx" as another than "". Each of these is put aside under a mark, and put back.
 """
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,9 @@ import onnx_ir as ir
 
 from edgekit.errors import ModelError
 from edgekit.model import walk
+
+# Its warnings about models are for the author of a converter, and Python would write them to the terminal.
+logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
 
 # A domain that no model has: passes leave its nodes alone, and remove those that nothing uses.
 DOMAIN = "edgekit.carried"

@@ -93,14 +93,14 @@ class Passing:
         for step in steps.FIRST:
             self._step(done, step)
         self._rounds(done)
-        for step in steps.LAST[:3]:
+        for step in steps.LIFT:
             self._step(done, step)
         if self.rounding:
             self._step(done, steps.ROUNDING, may_round=True)
             self._rounds(done)
-            for step in steps.LAST[:3]:
+            for step in steps.LIFT:
                 self._step(done, step)
-        for step in steps.LAST[3:]:
+        for step in steps.LAST:
             self._step(done, step)
         return done
 

@@ -31,6 +31,7 @@ from edgekit.trim.weights import Store, stored_bytes
 
 # Each failed proof costs a repetition of the passes; a model on which more than this many fail is left as it is.
 _MOST_UNDONE = 8
+_USUAL_ROUNDING = 1e-4
 
 
 @dataclass(frozen=True)
@@ -267,8 +268,8 @@ class _Trim:
 
 
 def _most_rounding(target: Target) -> float:
-    """Reordered arithmetic moves outputs by much less than what the target forgives."""
-    return min((tolerance.relative for tolerance in target.tolerance.values() if tolerance.relative > 0), default=1e-4)
+    """Reordered float32 arithmetic moves outputs by much less than what a target forgives."""
+    return target.tolerance["float32"].relative if "float32" in target.tolerance else _USUAL_ROUNDING
 
 
 def _proof(last: Snapshot, evidence: Evidence) -> plans.Proof:

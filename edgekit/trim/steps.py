@@ -9,6 +9,7 @@ from onnx_ir.passes import common
 
 from edgekit.errors import ModelError
 from edgekit.passes import (
+    batch_norm,
     branches,
     chains,
     fold_constants,
@@ -143,15 +144,23 @@ def _shape_values(work: Work, carried: Carried) -> bool:
     return shape_values.apply(carried.model, work.known(carried))
 
 
-def _fold(work: Work, carried: Carried) -> bool:
-    model = carried.model
-
+def _evaluator(work: Work, model: ir.Model) -> fold_constants.Evaluate:
     def evaluate(
         nodes: Sequence[onnx.NodeProto], tensors: Sequence[onnx.TensorProto], names: Sequence[str]
     ) -> Mapping[str, Array]:
         imports = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in model.graph.opset_imports.items()]
         return work.native.evaluate(nodes, tensors, names, imports, model.ir_version)
 
+    return evaluate
+
+
+def _normalizations(work: Work, carried: Carried) -> bool:
+    return batch_norm.apply(carried.model, _evaluator(work, carried.model))
+
+
+def _fold(work: Work, carried: Carried) -> bool:
+    model = carried.model
+    evaluate = _evaluator(work, model)
     return fold_constants.apply(
         model, work.known(carried), evaluate, strict=work.strict_folding, small_only=work.fold_small
     )
@@ -260,9 +269,12 @@ ROUND = (
     Step("unused parts", _unused, structural=True),
 )
 ROUNDING = Step("runtime's basic optimizations", _optimize)
-LAST = (
+LIFT = (
     Step(share.EXPRESSIONS, _expressions),
     Step("constants lifted", _lift, structural=True),
+)
+LAST = (
+    Step(batch_norm.NAME, _normalizations),
     Step(share.INITIALIZERS, _share, structural=True),
     Step("unused parts", _unused, structural=True),
     Step(labels.NOTES, _notes, structural=True),
@@ -274,5 +286,5 @@ LAST = (
 
 def names() -> tuple[str, ...]:
     """Return the names of all passes, as ``--skip`` takes them."""
-    every = (*REPAIR, *FIRST, *ROUND, ROUNDING, *LAST)
+    every = (*REPAIR, *FIRST, *ROUND, ROUNDING, *LIFT, *LAST)
     return tuple(dict.fromkeys(step.name for step in every))
