@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import onnx
 import onnx_ir as ir
 
-from edgekit.passes.values import RANDOM, Known, is_standard, nodes, put_constant, tensor_of
+from edgekit.passes.values import RANDOM, Known, is_standard, is_weight, nodes, put_constant, tensor_of
 from edgekit.records.tensors import Array
 
 NAME = "constant folding"
@@ -47,11 +47,13 @@ class _Candidates:
     tensors: dict[ir.Value, ir.TensorProtocol] = field(default_factory=dict)
 
 
-def apply(model: ir.Model, known: Known, evaluate: Evaluate, *, strict: bool = False, small_only: bool = False) -> bool:
+def apply(
+    model: ir.Model, known: Known, evaluate: Evaluate, *, strict: bool = False, spare_weights: bool = False
+) -> bool:
     """Fold what is constant in the main graph and the graphs nested in it. Nodes must be sorted, names unique.
 
-    ``strict``: keep no result that is larger than what it replaces, however small. ``small_only``: fold sizes and
-    settings, no weights: a kernel may pack a weight that is constant, and then adds up in another order.
+    ``strict``: keep no result that is larger than what it replaces, however small. ``spare_weights``: fold sizes
+    and settings, no weights: a kernel may pack a weight once it is constant, and then adds up in another order.
 
     Returns whether anything changed.
     """
@@ -65,8 +67,8 @@ def apply(model: ir.Model, known: Known, evaluate: Evaluate, *, strict: bool = F
         proto.name = value.name or ""
         inputs.append(proto)
     results = evaluate([ir.serde.serialize_node(node) for node in found.nodes], inputs, names)
-    if small_only:
-        results = {name: array for name, array in results.items() if array.nbytes <= SMALL_BYTES}
+    if spare_weights:
+        results = {name: array for name, array in results.items() if not is_weight(ir.tensor(array))}
     return _settle(found, results, 0 if strict else SMALL_BYTES)
 
 

@@ -59,6 +59,10 @@ def declare_outputs(model: ir.Model, known: Known) -> bool:
         found = known.shape(value)
         if found is None or (value.shape is not None and len(value.shape) != len(found)):
             continue
+        dtype = known.dtype(value)
+        if value.type is None and dtype is not None:
+            value.type = ir.TensorType(dtype)
+            changed = True
         declared = list(value.shape) if value.shape is not None else [ir.SymbolicDim(None)] * len(found)
         dims = [b if isinstance(b, int) and not isinstance(a, int) else a for a, b in zip(declared, found, strict=True)]
         if value.shape is None or dims != declared:

@@ -15,12 +15,14 @@ from edgekit.passes.values import (
     integers,
     integers_of,
     is_standard,
+    is_weight,
     nodes,
     numbers_of,
     operand,
     others_unused,
     remove,
     replace,
+    tensor_of,
 )
 
 NAME = "no-op nodes"
@@ -28,15 +30,20 @@ NAME = "no-op nodes"
 _FAR = 1 << 31  # exporters write "to the end" as INT32_MAX, INT64_MAX, or a little less
 
 
-def apply(model: ir.Model, known: Known) -> bool:
-    """Remove every node that a rule finds to do nothing. Returns whether any was."""
+def apply(model: ir.Model, known: Known, *, spare_weights: bool = False) -> bool:
+    """Remove every node that a rule finds to do nothing. Returns whether any was.
+
+    ``spare_weights``: not those between a weight and its kernel: see ``edgekit.passes.fold_constants``.
+    """
     changed = False
     for node in nodes(model):
         rule = _RULES.get(node.op_type)
         if rule is None or not is_standard(node) or not node.outputs or not others_unused(node):
             continue
         source = rule(node, known)
-        if source is not None and replace(node.outputs[0], source):
+        if source is None or (spare_weights and is_weight(tensor_of(source))):
+            continue
+        if replace(node.outputs[0], source):
             remove(node)
             changed = True
     return changed

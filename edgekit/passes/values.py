@@ -96,6 +96,11 @@ def tensor_of(value: ir.Value | None) -> ir.TensorProtocol | None:
     return None  # strings are not read by any rule
 
 
+def is_weight(tensor: ir.TensorProtocol | None) -> bool:
+    """Whether a tensor is what kernels multiply with: floats, and more than one."""
+    return tensor is not None and tensor.dtype.is_floating_point() and tensor.size > 1
+
+
 def numbers_of(value: ir.Value | None) -> Array | None:
     """Return the numbers of a small constant; None for what is no constant, is large, or holds text."""
     tensor = tensor_of(value)

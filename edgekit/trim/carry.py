@@ -31,12 +31,13 @@ _LISTS = (("floats", "FLOATS"), ("ints", "INTS"), ("strings", "STRINGS"), ("tens
 
 @dataclass
 class Carried:
-    """A model in onnx-ir, and what was put aside."""
+    """A model in onnx-ir, and what was put aside. ``outputs``: the type of each output, which some passes lose."""
 
     model: ir.Model
     sparse: list[onnx.SparseTensorProto] = field(default_factory=list)
     attributes: list[onnx.AttributeProto] = field(default_factory=list)
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
+    outputs: dict[str, onnx.TypeProto] = field(default_factory=dict)
 
 
 def to_ir(proto: onnx.ModelProto, folder: Path) -> Carried:
@@ -52,6 +53,7 @@ def to_ir(proto: onnx.ModelProto, folder: Path) -> Carried:
     _put_types_aside(plain, carried)
     for body in (*walk.all_graphs(plain), *plain.functions):
         _put_aside(body, carried)
+    carried.outputs = {info.name: info.type for info in plain.graph.output if info.HasField("type")}
     try:
         carried.model = ir.from_proto(plain)
         for graph in (carried.model.graph, *(function.graph for function in carried.model.functions.values())):
@@ -79,6 +81,9 @@ def to_proto(carried: Carried) -> onnx.ModelProto:
     for info in (*proto.graph.input, *proto.graph.output):
         if info.name in carried.types:
             info.type.CopyFrom(carried.types[info.name])
+    for info in proto.graph.output:
+        if not info.HasField("type") and info.name in carried.outputs:
+            info.type.CopyFrom(carried.outputs[info.name])
     for opset in proto.opset_import:
         if not opset.domain:
             opset.ClearField("domain")

@@ -14,7 +14,7 @@ from edgekit.files import disk_errors, write_atomic
 from edgekit.golden.make import CaseOptions
 from edgekit.model import walk
 from edgekit.model.io import LoadedModel
-from edgekit.passes import fold_constants
+from edgekit.passes import fold_constants, no_ops
 from edgekit.progress import Progress, silent
 from edgekit.targets.load import Target
 from edgekit.trim import output as packing
@@ -102,7 +102,7 @@ class _Trim:
         self.store = Store(folder)
         self.native = Native(folder, options.limits)
         self.undone: dict[str, PassRecord] = {}
-        self.fold_small = False
+        self.spare_weights = False
         self.failures: dict[str, str] = {}
         self.notes: list[str] = []
 
@@ -136,7 +136,7 @@ class _Trim:
     def _passes(self, evidence: Evidence, lean: onnx.ModelProto, *, strict: bool) -> list[Snapshot]:
         work = Work(
             self.native, self.store, keep_metadata=self.options.keep_metadata,
-            drop_metadata=self.options.drop_metadata, strict_folding=strict, fold_small=self.fold_small,
+            drop_metadata=self.options.drop_metadata, strict_folding=strict, spare_weights=self.spare_weights,
         )  # fmt: skip
         passing = Passing(
             work,
@@ -177,9 +177,11 @@ class _Trim:
 
     def _milder(self, name: str) -> None:
         """Let a pass that failed come again in a form that does less, where it has one."""
-        if name == fold_constants.NAME and not self.fold_small:
-            self.fold_small = True
+        if name in (fold_constants.NAME, no_ops.NAME) and not self.spare_weights:
+            self.spare_weights = True
             self.undone[f"{name} of weights"] = replace(self.undone.pop(name), name=f"{name} of weights")
+        else:
+            self.undone.pop(f"{name} of weights", None)
 
     def _judge(self, snapshots: list[Snapshot], evidence: Evidence) -> Snapshot | None:
         """Judge every snapshot against the right answers; return the first that fails."""

@@ -28,13 +28,19 @@ from edgekit.trim.carry import Carried
 from edgekit.trim.native import Native
 from edgekit.trim.weights import Store, stored_bytes
 
+# What onnxruntime adds to any graph: opset imports, and attributes with their defaults.
+_ROOM_BYTES = 1024
 # Nodes after inlining, at most: a function called in many places is smaller as a function.
 _MOST_INLINED = 4
 
 
 @dataclass
 class Work:
-    """What the steps share. ``known``: shapes of the model at hand, inferred when first asked for."""
+    """What the steps share.
+
+    ``strict_folding``, ``spare_weights``: see ``edgekit.passes.fold_constants``. ``failures``: passes that could not be
+    done, and why.
+    """
 
     native: Native
     store: Store
@@ -42,7 +48,7 @@ class Work:
     keep_metadata: bool = False
     drop_metadata: bool = False
     strict_folding: bool = False
-    fold_small: bool = False
+    spare_weights: bool = False
     failures: dict[str, str] = field(default_factory=dict)
     _known: Known | None = None
     _carried: Carried | None = None
@@ -133,7 +139,7 @@ def _inlined_nodes(model: ir.Model) -> int:
 
 
 def _no_ops(work: Work, carried: Carried) -> bool:
-    return no_ops.apply(carried.model, work.known(carried))
+    return no_ops.apply(carried.model, work.known(carried), spare_weights=work.spare_weights)
 
 
 def _chains(work: Work, carried: Carried) -> bool:
@@ -162,7 +168,7 @@ def _fold(work: Work, carried: Carried) -> bool:
     model = carried.model
     evaluate = _evaluator(work, model)
     return fold_constants.apply(
-        model, work.known(carried), evaluate, strict=work.strict_folding, small_only=work.fold_small
+        model, work.known(carried), evaluate, strict=work.strict_folding, spare_weights=work.spare_weights
     )
 
 
@@ -215,7 +221,7 @@ def _optimize(work: Work, carried: Carried) -> bool:
     if after.SerializeToString() == before.SerializeToString():
         return False
     work.store.settle(after)
-    if stored_bytes(after) > stored_bytes(before) * 1.02:
+    if stored_bytes(after) > stored_bytes(before) * 1.02 + _ROOM_BYTES:
         return False  # it folds whatever is constant, however large
     again = carry.to_ir(after, work.store.folder)
     again.types |= carried.types

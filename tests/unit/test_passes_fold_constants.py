@@ -85,6 +85,6 @@ def test_small_results_alone_are_folded_when_weights_may_not_be() -> None:
     }}"""
     feed = {"x": np.ones((2, 8), np.float32)}
 
-    assert "Transpose" in kept(model, feed, fold_small=True).operators
-    assert "Mul" not in kept(model, feed, fold_small=True).operators
+    assert "Transpose" in kept(model, feed, spare_weights=True).operators
+    assert "Mul" not in kept(model, feed, spare_weights=True).operators
     assert "Transpose" not in passes(model).operators

@@ -161,8 +161,8 @@ def test_an_opset_that_nothing_converts_to_is_an_error(tmp_path: Path) -> None:
 
 
 CONV = """g (float[1, 2, 4, 4] x) => (float[1, 2, 4, 4] y)
-<float[2, 2, 1, 1] w = {0.3, 0.7, -0.2, 0.9}, float[2] s = {0.7, 1.3}, float[2] b = {0.1, 0.2}, float[2] m = {0.3, -0.1},
- float[2] v = {0.9, 1.7}> { c = Conv(x, w) y = BatchNormalization(c, s, b, m, v) }"""
+<float[2, 2, 1, 1] w = {0.3, 0.7, -0.2, 0.9}, float[2] s = {0.7, 1.3}, float[2] b = {0.1, 0.2},
+ float[2] m = {0.3, -0.1}, float[2] v = {0.9, 1.7}> { c = Conv(x, w) y = BatchNormalization(c, s, b, m, v) }"""
 
 
 def test_arithmetic_is_reordered_only_when_allowed(tmp_path: Path) -> None:
