@@ -79,15 +79,23 @@ def _properties(found: Facts) -> Iterator[tuple[str, str]]:
     yield "nodes", _nodes(found)
     yield "parameters", f"{found.weights.parameters:,}"
     yield "size", _size(found)
-    if found.work is not None and found.work.missing_dims and found.work.unknown_values:
+    if found.work is not None and _lacks_sizes(found.work):
         yield "work", "needs sizes: " + " ".join(f"--dim {name}=N" for name in found.work.missing_dims)
     elif found.work is not None:
         at = _sizes(found.work)
-        least = "at least " if found.work.unknown_values else ""
+        least = "at least " if _is_partial(found.work) else ""
         yield "work", f"{least}{_count_of(found.work.macs)} multiply-accumulates{at} (estimate)"
         yield "peak of values", f"{least}{found.work.peak_bytes:,} bytes{at} (estimate)"
     for key, value in found.metadata.items():
         yield f"metadata {key}", _short(value)
+
+
+def _is_partial(work: Work) -> bool:
+    return work.unknown_values > 0 or any(row.unknown for row in work.operators)
+
+
+def _lacks_sizes(work: Work) -> bool:
+    return bool(work.missing_dims) and _is_partial(work)
 
 
 def _sizes(work: Work) -> str:
@@ -143,7 +151,7 @@ def _operators(found: Facts, most: int | None) -> TextTable:
     """A row for each operator; columns that would say the same in every row are left out."""
     domains = any(operator.domain != DEFAULT_DOMAIN for operator in found.operators)
     macs = {(row.domain, row.op_type): row.macs for row in found.work.operators} if found.work else {}
-    total = 0 if found.work and found.work.missing_dims and found.work.unknown_values else sum(macs.values())
+    total = 0 if found.work and _lacks_sizes(found.work) else sum(macs.values())
     typed = any(operator.dtypes for operator in found.operators)
     columns = [
         TextColumn("operator"),
@@ -286,7 +294,7 @@ def _work_notes(found: Facts) -> Iterator[str]:
         yield f"Shape inference: {_short(' '.join(found.shape_problem.split()))}"
     if found.work is None:
         return
-    if found.work.missing_dims and found.work.unknown_values:
+    if _lacks_sizes(found.work):
         return
     if found.work.unknown_values:
         yield f"The shapes of {found.work.unknown_values:,} of {found.work.values:,} values are not known."

@@ -154,3 +154,71 @@ def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = inspect(capsys, "--help")
     assert code == 0
     assert "edgekit inspect model.onnx --json" in out
+
+
+def test_given_sizes_change_the_estimate_and_unknown_ones_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(LINEAR, tmp_path)
+    assert "work 60 multiply-accumulates for N=10 (estimate)" in lines(inspect(capsys, path, "--dim", "N=10")[1])
+    code, out, err = inspect(capsys, path, "--dim", "M=10")
+    assert (code, out) == (2, "")
+    assert "no free dimension 'M'" in err
+    text = LINEAR.replace("float[N, 2] x", "float[3, T] x")
+    assert "work needs sizes: --dim T=N" in lines(inspect(capsys, write(text, tmp_path))[1])
+
+
+def test_all_shows_what_the_essentials_leave_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(NESTED_IF, tmp_path)
+    essential, everything = inspect(capsys, path)[1], inspect(capsys, path, "--all")[1]
+    for title in ("Control flow", "Domains", "Largest weights", "Largest values between nodes"):
+        assert title not in essential
+        assert title in everything
+    assert "If → y data" in lines(everything)
+    assert "If → t y.then_branch data" in lines(everything)
+
+
+def test_many_operators_are_shown_whole_only_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proto = parse(LINEAR)
+    for op_type in ("Abs", "Acos", "Asin", "Atan", "Ceil", "Cos", "Erf", "Exp", "Floor", "Log", "Neg", "Round", "Sign",
+                    "Sin", "Sqrt", "Tan"):  # fmt: skip
+        proto.graph.node.append(helper.make_node(op_type, ["y"], [op_type.lower()]))
+    model.save(proto, tmp_path / "model.onnx")
+    assert "3 more 3" in lines(inspect(capsys, tmp_path / "model.onnx")[1])
+    assert "Tan 7 1 float32" in lines(inspect(capsys, tmp_path / "model.onnx", "--all")[1])
+
+
+def test_a_version_that_is_too_new_for_targets_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proto = parse(LINEAR)
+    proto.ir_version = 99
+    model.save(proto, tmp_path / "model.onnx")
+    assert "IR version 99 is too new: " in inspect(capsys, tmp_path / "model.onnx")[1]
+    assert "too new" not in inspect(capsys, write(LINEAR, tmp_path))[1]
+
+
+def test_missing_weights_do_not_hide_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proto = parse(LINEAR)
+    weights = proto.graph.initializer[0]
+    del weights.float_data[:]
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="gone.bin")
+    model.save(proto, tmp_path / "model.onnx")
+    code, out, _ = inspect(capsys, tmp_path / "model.onnx")
+    assert code == 0
+    assert "gone.bin missing 1" in lines(out)
+    assert "Files of weights are missing: gone.bin. Copy them beside the model." in out
+    assert "work 6 multiply-accumulates for N=1 (estimate)" in lines(out)
+
+
+def test_a_graph_is_drawn_beside_the_facts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    code, out, err = inspect(capsys, write(LINEAR, tmp_path), "--graph", page, "--json")
+    assert (code, err) == (0, f"Wrote {page}.\n")
+    assert json.loads(out)["nodes"] == 2
+    assert "MatMul" in page.read_text(encoding="utf-8")
+
+
+def test_a_record_without_a_graph_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = inspect(capsys, write(LINEAR, tmp_path), "--record", tmp_path)
+    assert (code, out) == (2, "")
+    assert "hint: Say --graph FILE as well." in err
