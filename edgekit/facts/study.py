@@ -1,5 +1,6 @@
 """Everything that can be told of a model: the survey, with shapes, dtypes and work, for sizes that are given."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,8 @@ from edgekit.facts.types import value_type
 from edgekit.facts.work import estimate
 from edgekit.model import walk
 from edgekit.model.io import LoadedModel
+
+_LENGTH = re.compile(r"seq|len|time|frame|sample|token", re.IGNORECASE)
 
 # 60,000 nodes in one graph take about 7 s.
 _MOST_NODES = 250_000
@@ -76,13 +79,13 @@ def _check_size(model: LoadedModel) -> None:
 
 
 def _leading(proto: onnx.ModelProto) -> list[str]:
-    """The free dimensions that stand first in an input of more than one axis, and nowhere else."""
+    """The free dimensions that stand first in an input of more than one axis, and are not named for a length."""
     stored = {tensor.name for tensor in proto.graph.initializer}
-    found: dict[str, bool] = {}
+    found: dict[str, None] = {}
     for info in proto.graph.input:
         shape = value_type(info.type).shape or ()
-        for axis, size in enumerate(shape):
-            if info.name not in stored and not isinstance(size, int):
-                name = size or f"{info.name}[{axis}]"
-                found[name] = found.get(name, True) and axis == 0 and len(shape) > 1
-    return [name for name, leads in found.items() if leads]
+        if info.name not in stored and len(shape) > 1 and not isinstance(shape[0], int):
+            name = shape[0] or f"{info.name}[0]"
+            if not _LENGTH.search(name):
+                found[name] = None
+    return list(found)

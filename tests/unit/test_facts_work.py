@@ -78,6 +78,21 @@ def test_a_batch_that_is_not_given_is_taken_as_one_and_said(tmp_path: Path) -> N
     assert (work.dims, work.assumed, work.macs) == ({"N": 1}, ("N",), 12)
 
 
+@pytest.mark.parametrize(
+    ("x", "state", "assumed"),
+    [
+        ("float[batch, 2]", "float[2, batch]", ("batch",)),
+        ("float[seq_len, 2]", "float[1]", ()),
+        ("float[N]", "float[1]", ()),
+    ],
+)
+def test_the_batch_is_the_first_dimension_that_is_no_length(
+    tmp_path: Path, x: str, state: str, assumed: tuple[str, ...]
+) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g ({x} x, {state} s) => (y) {{ y = Relu(x) }}'
+    assert work_of(text, tmp_path).assumed == assumed
+
+
 def test_a_length_that_is_not_given_is_missing_and_what_follows_unknown(tmp_path: Path) -> None:
     text = LINEAR.replace("float[N, 2] x", "float[3, T] x").replace("float[N, 3] y", "y")
     work = work_of(text, tmp_path)
