@@ -212,6 +212,8 @@ def _card(key: int, box: Box, point: Point, *, by_status: bool) -> Card:
     look = box.kind if box.kind != "node" else box.status if by_status else f"f{FAMILIES.index(box.family)}"
     if box.opens:
         look += " opens"
+    if box.kind == "output" and box.status != "idle":
+        look += f" {box.status}"
     return Card(
         key=key,
         x=round(_MARGIN + point[0] * _COLUMN, 1),

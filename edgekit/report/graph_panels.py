@@ -94,10 +94,14 @@ class Marks:
     def __bool__(self) -> bool:
         return bool(self.wrong or self.right)
 
+    def status(self, output: str) -> Status:
+        """Return what is said of one output."""
+        return "wrong" if output in self.wrong else "right" if output in self.right else "idle"
+
 
 def panels(proto: onnx.ModelProto, table: ShapeTable | None, marks: Marks) -> tuple[Panel, ...]:
     """Lay a model out in panels, the main graph first. ``table``: types to show, where shape inference found them."""
-    maker = _Maker(proto, table)
+    maker = _Maker(proto, table, marks)
     maker.graph(proto.graph, (), "main graph", None, statuses(proto.graph, marks))
     bodies = {(domain_name(function.domain), function.name): function for function in proto.functions}
     for key, number in maker.functions.items():
@@ -135,8 +139,9 @@ class _Drawn:
 
 
 class _Maker:
-    def __init__(self, proto: onnx.ModelProto, table: ShapeTable | None) -> None:
+    def __init__(self, proto: onnx.ModelProto, table: ShapeTable | None, marks: Marks) -> None:
         self.table = table
+        self.marks = marks
         self.done: list[Panel] = []
         self.count = 0
         self.local = {domain_name(function.domain) for function in proto.functions}
@@ -163,7 +168,8 @@ class _Maker:
                 drawn.boxes.append(Box("input", info.name, "input", _text(declared[info.name]), "", "idle", ()))
         self.nodes(graph.node, scope, number, drawn, stored, declared, marked)
         for info in graph.output:
-            drawn.boxes.append(Box("output", info.name, "output", _text(declared[info.name]), "", "idle", ()))
+            status = self.marks.status(info.name) if parent is None else "idle"
+            drawn.boxes.append(Box("output", info.name, "output", _text(declared[info.name]), "", status, ()))
             if info.name in drawn.made_by:
                 drawn.edges.append((drawn.made_by[info.name], len(drawn.boxes) - 1))
         self.done.append(Panel(number, title, parent, tuple(drawn.boxes), tuple(dict.fromkeys(drawn.edges))))

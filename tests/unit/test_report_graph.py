@@ -101,7 +101,8 @@ def test_a_record_gives_the_colours_and_the_legend() -> None:
     page = graph_html(parse(FORK), "fork", "", marks=Marks(frozenset({"y"}), frozenset({"z"})))
     for words in ("gives a wrong output", "gives a right output", "leads to wrong outputs only"):
         assert words in page
-    assert page.count('class="card wrong"') == 1
+    assert page.count('class="card wrong"') == page.count('class="card output wrong"') == 1
+    assert page.count('class="card output right"') == 1
     assert "activation" not in re.sub(r"<style>.*?</style>", "", page, flags=re.S)
     plain = graph_html(parse(FORK), "fork", "")
     assert "gives a wrong output" not in plain
