@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -195,9 +195,9 @@ def _duplicates(
             alike[stored.dtype, stored.shape].append((stored, tensor))
     equal: dict[bytes, list[Stored]] = defaultdict(list)
     for group in alike.values():
-        for stored, tensor in group if len(group) > 1 else ():
-            if (digest := _digest(model, tensor)) is not None:
-                equal[f"{stored.dtype} {stored.shape} ".encode() + digest].append(stored)
+        for begun in _grouped(model, group, whole=False).values():
+            for digest, same in _grouped(model, begun, whole=True).items():
+                equal[f"{same[0][0].dtype} {same[0][0].shape} ".encode() + digest] += [stored for stored, _ in same]
     found = [
         Duplicate(tuple(each.name for each in group), group[0].bytes, group[0].bytes * (len(group) - 1))
         for group in equal.values()
@@ -206,12 +206,25 @@ def _duplicates(
     return tuple(sorted(found, key=lambda each: (-each.wasted_bytes, each.names)))
 
 
-def _digest(model: LoadedModel, tensor: onnx.TensorProto) -> bytes | None:
+def _grouped(
+    model: LoadedModel, tensors: Sequence[tuple[Stored, onnx.TensorProto]], *, whole: bool
+) -> dict[bytes, list[tuple[Stored, onnx.TensorProto]]]:
+    """Group tensors by the hash of their values, or of the first piece of them; one alone is not read."""
+    groups: dict[bytes, list[tuple[Stored, onnx.TensorProto]]] = defaultdict(list)
+    for stored, tensor in tensors if len(tensors) > 1 else ():
+        if (digest := _digest(model, tensor, whole=whole)) is not None:
+            groups[digest].append((stored, tensor))
+    return groups
+
+
+def _digest(model: LoadedModel, tensor: onnx.TensorProto, *, whole: bool) -> bytes | None:
     """The hash of a tensor's values; None where they are not there, or do not fill its shape."""
     digest = hashlib.sha256()
     try:
         for chunk in raw_bytes(model, tensor):
             digest.update(chunk)
+            if not whole:
+                break
     except EdgekitError:
         return None
     return digest.digest()
