@@ -6,7 +6,6 @@ UTF-8, and reads the domain "ai.onnx" as another than "". Each of these is put a
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import onnx
@@ -29,15 +28,15 @@ _FIELDS = (
 _LISTS = (("floats", "FLOATS"), ("ints", "INTS"), ("strings", "STRINGS"), ("tensors", "TENSORS"), ("graphs", "GRAPHS"))
 
 
-@dataclass
 class Carried:
     """A model in onnx-ir, and what was put aside. ``outputs``: the type of each output, which some passes lose."""
 
-    model: ir.Model
-    sparse: list[onnx.SparseTensorProto] = field(default_factory=list)
-    attributes: list[onnx.AttributeProto] = field(default_factory=list)
-    types: dict[str, onnx.TypeProto] = field(default_factory=dict)
-    outputs: dict[str, onnx.TypeProto] = field(default_factory=dict)
+    def __init__(self, model: ir.Model) -> None:
+        self.model = model
+        self.sparse: list[onnx.SparseTensorProto] = []
+        self.attributes: list[onnx.AttributeProto] = []
+        self.types: dict[str, onnx.TypeProto] = {}
+        self.outputs: dict[str, onnx.TypeProto] = {}
 
 
 def to_ir(proto: onnx.ModelProto, folder: Path) -> Carried:

@@ -19,23 +19,33 @@ from edgekit.trim.weights import stored_bytes
 _MOST_ROUNDS = 6
 
 
-@dataclass
 class Snapshot:
     """A model as a pass left it. ``required``: the user asked for it, so it cannot be undone.
 
-    ``repairs``: it, or what follows, is what makes the runtime take the model at all.
+    ``repairs``: it, or what follows, is what makes the runtime take the model at all. ``seeds``: give random nodes
+    seeds for the proof. ``reason``: why the proof failed.
     """
 
-    name: str
-    proto: onnx.ModelProto
-    nodes_before: int
-    bytes_before: int
-    may_round: bool = False
-    required: bool = False
-    repairs: bool = False
-    reason: str | None = None
-    verdict: Verdict | None = None
-    seeds: bool = False
+    def __init__(
+        self,
+        name: str,
+        proto: onnx.ModelProto,
+        before: onnx.ModelProto,
+        *,
+        may_round: bool = False,
+        required: bool = False,
+        seeds: bool = False,
+    ) -> None:
+        self.name = name
+        self.proto = proto
+        self.nodes_before = _nodes(before)
+        self.bytes_before = stored_bytes(before)
+        self.may_round = may_round
+        self.required = required
+        self.seeds = seeds
+        self.repairs = False
+        self.reason: str | None = None
+        self.verdict: Verdict | None = None
 
     def save(self, folder: Path, number: int) -> Path:
         """Write the model beside its weights, with seeds where it is random."""
@@ -67,7 +77,7 @@ def seeded(proto: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
-@dataclass
+@dataclass(frozen=True)
 class Passing:
     """How to run the passes. ``skip``: those to leave out. ``structural_only``: those that prove themselves alone."""
 
@@ -81,7 +91,7 @@ class Passing:
     def run(self, start: list[tuple[str, onnx.ModelProto]]) -> list[Snapshot]:
         """Run all passes. ``start``: the model, then what the user asked to make of it, each with its name."""
         first = start[0][1]
-        done = [Snapshot(start[0][0], first, _nodes(first), stored_bytes(first), seeds=self.seeds)]
+        done = [Snapshot(start[0][0], first, first, seeds=self.seeds)]
         for name, proto in start[1:]:
             self._add(done, name, proto, required=True)
         for step in steps.REPAIR:
@@ -156,8 +166,7 @@ class Passing:
         required: bool = False,
     ) -> None:
         before = done[-1].proto
-        snapshot = Snapshot(name, proto, _nodes(before), stored_bytes(before), may_round, required, seeds=self.seeds)
-        done.append(snapshot)
+        done.append(Snapshot(name, proto, before, may_round=may_round, required=required, seeds=self.seeds))
 
 
 def _nodes(proto: onnx.ModelProto) -> int:

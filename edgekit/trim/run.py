@@ -129,7 +129,7 @@ class _Trim:
         if self.options.shape != Shape() or self.options.opset is not None:
             raise UsageError("--no-passes leaves the graph as it is, so it excludes the options that change it.")
         self.notes.append("No pass was run: the graph is the same, and its weights are byte for byte.")
-        only = Snapshot("the model", lean, 0, 0)
+        only = Snapshot("the model", lean, lean)
         evidence = Evidence(None, False, "", (), False, "", ())
         return self._finish(lean, [only], evidence)
 

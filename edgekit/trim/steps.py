@@ -1,7 +1,7 @@
 """The passes, in their order: functions of the work and a model. ``structural`` ones cannot change an answer."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import onnx
 import onnx_ir as ir
@@ -34,7 +34,6 @@ _ROOM_BYTES = 1024
 _MOST_INLINED = 4
 
 
-@dataclass
 class Work:
     """What the steps share.
 
@@ -42,24 +41,35 @@ class Work:
     done, and why.
     """
 
-    native: Native
-    store: Store
-    notes: list[str] = field(default_factory=list)
-    keep_metadata: bool = False
-    drop_metadata: bool = False
-    strict_folding: bool = False
-    spare_weights: bool = False
-    failures: dict[str, str] = field(default_factory=dict)
-    _known: Known | None = None
-    _carried: Carried | None = None
+    def __init__(
+        self,
+        native: Native,
+        store: Store,
+        *,
+        keep_metadata: bool = False,
+        drop_metadata: bool = False,
+        strict_folding: bool = False,
+        spare_weights: bool = False,
+    ) -> None:
+        self.native = native
+        self.store = store
+        self.keep_metadata = keep_metadata
+        self.drop_metadata = drop_metadata
+        self.strict_folding = strict_folding
+        self.spare_weights = spare_weights
+        self.notes: list[str] = []
+        self.failures: dict[str, str] = {}
+        self._known: tuple[Carried, Known] | None = None
 
     def known(self, carried: Carried) -> Known:
-        if self._known is None or self._carried is not carried:
-            self._known, self._carried = self.native.infer(carried), carried
-        return self._known
+        """Return the shapes of the model at hand, inferred when first asked for."""
+        if self._known is None or self._known[0] is not carried:
+            self._known = carried, self.native.infer(carried)
+        return self._known[1]
 
     def forget(self) -> None:
-        self._known = self._carried = None
+        """Forget what was inferred: passes have changed the model since."""
+        self._known = None
 
 
 @dataclass(frozen=True)

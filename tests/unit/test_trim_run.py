@@ -15,6 +15,7 @@ from edgekit.errors import LimitError, ModelError, ParityError, UsageError
 from edgekit.golden.make import CaseOptions
 from edgekit.passes import no_ops, unique_names
 from edgekit.passes.values import Known
+from edgekit.trim import steps
 from edgekit.trim.output import Packing
 from edgekit.trim.plan import Plan
 from edgekit.trim.request import Shape
@@ -72,7 +73,7 @@ def test_a_pass_that_changes_an_answer_is_undone_and_reported(tmp_path: Path, mo
 
 
 def test_a_pass_that_breaks_the_graph_is_undone_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaking(model: Any, _known: Known) -> bool:
+    def breaking(model: Any, _known: Known, **_: Any) -> bool:
         next(iter(model.graph)).op_type = "NoSuchOperator"
         return True
 
@@ -289,3 +290,9 @@ def test_a_runtime_that_does_not_end_is_an_error(tmp_path: Path) -> None:
             tmp_path,
             TrimOptions(cases=CaseOptions(limits=ChildLimits(seconds=8)), limits=ChildLimits(seconds=8)),
         )
+
+
+def test_every_pass_is_in_the_documentation() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "trim.md").read_text(encoding="utf-8")
+
+    assert [name for name in steps.names() if f"`{name}`" not in page] == []
