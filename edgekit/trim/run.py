@@ -1,6 +1,5 @@
 """Trim a model: run the passes, prove each, undo what does not prove, write what is left."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ import onnx
 from edgekit import files
 from edgekit.child.process import DEFAULT_LIMITS, ChildLimits
 from edgekit.errors import ModelError, ParityError, UsageError
-from edgekit.files import disk_errors, write_atomic
+from edgekit.files import disk_errors, temporary_folder, write_atomic
 from edgekit.golden.make import CaseOptions
 from edgekit.model import walk
 from edgekit.model.io import LoadedModel
@@ -72,10 +71,9 @@ def trim(
     _check(model, output, options)
     with disk_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the output, so that weights can be linked and results renamed.
-        folder = tempfile.TemporaryDirectory(prefix=f".{output.name[:64]}.", suffix=".tmp", dir=output.parent)
-    with folder as name:
-        return _Trim(model, output, target, options, Path(name), progress).run()
+    # Beside the output, so that weights can be linked and results renamed.
+    with temporary_folder(output) as folder:
+        return _Trim(model, output, target, options, folder, progress).run()
 
 
 def _check(model: LoadedModel, output: Path, options: TrimOptions) -> None:

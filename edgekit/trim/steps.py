@@ -9,6 +9,7 @@ from onnx_ir.passes import common
 
 from edgekit.errors import ModelError
 from edgekit.passes import (
+    attributes,
     batch_norm,
     branches,
     chains,
@@ -239,6 +240,10 @@ def _optimize(work: Work, carried: Carried) -> bool:
     return True
 
 
+def _attributes(_work: Work, carried: Carried) -> bool:
+    return attributes.apply(carried.model)
+
+
 def _notes(work: Work, carried: Carried) -> bool:
     return False if work.keep_metadata else labels.drop_notes(carried.model, of_model=work.drop_metadata)
 
@@ -293,6 +298,7 @@ LAST = (
     Step(batch_norm.NAME, _normalizations),
     Step(share.INITIALIZERS, _share, structural=True),
     Step("unused parts", _unused, structural=True),
+    Step(attributes.NAME, _attributes),
     Step(labels.NOTES, _notes, structural=True),
     Step("known output sizes", _declare),
     Step(labels.SHAPES, _shapes, structural=True),

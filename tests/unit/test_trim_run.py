@@ -296,3 +296,14 @@ def test_every_pass_is_in_the_documentation() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "trim.md").read_text(encoding="utf-8")
 
     assert [name for name in steps.names() if f"`{name}`" not in page] == []
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path: Path) -> None:
+    left = tmp_path / "out" / ".small.onnx.0123abcd.tmp"
+    left.mkdir(parents=True)
+    (left / ".lock").touch()
+    (left / "weights.bin").write_bytes(b"many")
+
+    trimmed("g (float[2] x) => (float[2] y) { y = Neg(x) }", tmp_path)
+
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["small.onnx", "small.plan.json"]
