@@ -25,7 +25,7 @@ from edgekit.trim.passing import Passing, Snapshot
 from edgekit.trim.plan import PassRecord, Plan, ProofCase
 from edgekit.trim.prove import Verdict
 from edgekit.trim.request import Shape
-from edgekit.trim.steps import Work, names
+from edgekit.trim.steps import INLINE, Work, names
 from edgekit.trim.weights import Store, stored_bytes
 
 # Each failed proof costs a repetition of the passes; a model on which more than this many fail is left as it is.
@@ -100,7 +100,8 @@ class _Trim:
         self.store = Store(folder)
         self.native = Native(folder, options.limits)
         self.undone: dict[str, PassRecord] = {}
-        self.spare_weights = False
+        self.spare_weights = self.strict = False
+        self.inline = True
         self.failures: dict[str, str] = {}
         self.notes: list[str] = []
 
@@ -131,14 +132,14 @@ class _Trim:
         evidence = Evidence(None, False, "", (), False, "", ())
         return self._finish(lean, [only], evidence)
 
-    def _passes(self, evidence: Evidence, lean: onnx.ModelProto, *, strict: bool) -> list[Snapshot]:
+    def _passes(self, evidence: Evidence, lean: onnx.ModelProto) -> list[Snapshot]:
         work = Work(
             self.native, self.store, keep_metadata=self.options.keep_metadata,
-            drop_metadata=self.options.drop_metadata, strict_folding=strict, spare_weights=self.spare_weights,
+            drop_metadata=self.options.drop_metadata, strict_folding=self.strict, spare_weights=self.spare_weights,
         )  # fmt: skip
         passing = Passing(
             work,
-            skip=frozenset(self.options.skip) | frozenset(self.undone),
+            skip=frozenset((*self.options.skip, *self.undone, *(() if self.inline else (INLINE,)))),
             structural_only=evidence.prover is None,
             opset=self.options.opset,
             rounding=self.options.allow_rounding,
@@ -151,12 +152,10 @@ class _Trim:
 
     def _prove_passes(self, lean: onnx.ModelProto, evidence: Evidence) -> list[Snapshot]:
         """Run all passes, prove what each left, and begin again without the first that failed."""
-        strict = False
         for _ in range(_MOST_UNDONE):
             self.progress("Running the passes")
-            snapshots = self._passes(evidence, lean, strict=strict)
-            if not strict and snapshots and stored_bytes(snapshots[-1].proto) > stored_bytes(snapshots[0].proto):
-                strict = True
+            snapshots = self._passes(evidence, lean)
+            if stored_bytes(snapshots[-1].proto) > stored_bytes(snapshots[0].proto) and self._thriftier():
                 continue
             failed = self._judge(snapshots, evidence)
             if failed is None:
@@ -180,6 +179,16 @@ class _Trim:
             self.undone[f"{name} of weights"] = replace(self.undone.pop(name), name=f"{name} of weights")
         else:
             self.undone.pop(f"{name} of weights", None)
+
+    def _thriftier(self) -> bool:
+        """Let the passes begin again in a way that cannot grow the file; False when there is none left."""
+        if not self.strict:
+            self.strict = True
+            return True
+        if self.inline:
+            self.inline = False
+            return True
+        return False
 
     def _judge(self, snapshots: list[Snapshot], evidence: Evidence) -> Snapshot | None:
         """Judge every snapshot against the right answers; return the first that fails."""

@@ -31,6 +31,8 @@ from edgekit.trim.weights import Store, stored_bytes
 
 # What onnxruntime adds to any graph: opset imports, and attributes with their defaults.
 _ROOM_BYTES = 1024
+INLINE = "functions inlined"
+
 # Nodes after inlining, at most: a function called in many places is smaller as a function.
 _MOST_INLINED = 4
 
@@ -279,7 +281,7 @@ REPAIR = (
 FIRST = (
     Step("unused parts", _unused, structural=True),
     Step(interface.DEFAULTS, _defaults, structural=True),
-    Step("functions inlined", _inline, structural=True),
+    Step(INLINE, _inline, structural=True),
 )
 ROUND = (
     Step(no_ops.NAME, _no_ops),

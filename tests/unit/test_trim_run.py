@@ -307,3 +307,15 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path) -> None:
     trimmed("g (float[2] x) => (float[2] y) { y = Neg(x) }", tmp_path)
 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["small.onnx", "small.plan.json"]
+
+
+def test_inlining_that_grows_the_file_is_left(tmp_path: Path) -> None:
+    body = " ".join(f"v{n + 1} = Add(v{n}, v0)" for n in range(30))
+    calls = " ".join(f"x{n + 1} = mine.Long(x{n})" for n in range(3))
+    model = f"""<ir_version: 8, opset_import: ["" : 17, "mine" : 1]> g (float[2] x0) => (float[2] x3) {{ {calls} }}
+    <opset_import: ["" : 17], domain: "mine"> Long (v0) => (v30) {{ {body} }}"""
+
+    plan, proto = trimmed(model, tmp_path)
+
+    assert len(proto.functions) == 1
+    assert plan.bytes_after <= plan.bytes_before
