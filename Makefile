@@ -14,7 +14,7 @@ PYTEST_ARGS ?=
 heading = @if [ -t 1 ] && [ -z "$$NO_COLOR" ]; then printf '\n\033[1m== %s\033[0m\n' "$(1)"; else printf '\n== %s\n' "$(1)"; fi
 
 .NOTPARALLEL:
-.PHONY: help setup demo test lint types imports unit web-test pytest bench docs clean
+.PHONY: help setup demo test lint types imports unit web-test pytest bench bench-trim conformance docs clean
 
 help:
 	@echo "make demo    set up, build the sample model, prove it in a real browser"
@@ -23,6 +23,8 @@ help:
 	@echo "make types   mypy and tsc"
 	@echo "make unit    the tests that need no browser, a few seconds"
 	@echo "make bench   measure, and write the results to benchmarks/results"
+	@echo "make conformance    run every conformance case on every runtime, and write the operator tables anew"
+	@echo "make bench-trim  trim many models, beside onnxsim and onnxslim"
 	@echo "make docs    write the generated pages of docs anew"
 	@echo "make clean   remove what was built and the virtual environment"
 
@@ -101,6 +103,17 @@ pytest: $(VENV)/.dev setup
 bench: setup
 	$(call heading,Benchmarks)
 	@$(BIN)/python benchmarks/measure.py
+
+# Every model that the onnx package tests backends with, trimmed; then real models beside onnxsim and onnxslim.
+bench-trim: setup
+	$(call heading,Benchmarks of trim)
+	@$(PIP) install -c constraints.txt --group bench
+	@$(BIN)/python benchmarks/trim_sweep.py
+	@$(BIN)/python benchmarks/trim_table.py
+
+conformance: setup
+	$(call heading,Conformance cases on every runtime (some minutes))
+	@$(BIN)/python -m edgekit.conformance_run
 
 docs: $(VENV)/.installed
 	@$(BIN)/python docs/generate.py

@@ -1,4 +1,4 @@
-"""Write the pages of the reference that come from the code: the command line and the device targets.
+"""Write the pages of the reference that come from the code: the command line, the device targets, the operators.
 
 Run ``python docs/generate.py`` after changing a command's options or a target file; a test fails while a page is stale.
 """
@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from edgekit.cli.main import SUMMARIES, cli
+from edgekit.conformance import summary
+from edgekit.conformance import table as tables
 from edgekit.parity import runner_names
 from edgekit.runtime import pins
 from edgekit.targets import load as targets
@@ -129,9 +131,28 @@ def _target_format() -> str:
     return text
 
 
+def operator_support() -> str:
+    """Return the page of what the runtimes were measured to do, from the tables in the package."""
+    measured = [tables.load(*key) for key in tables.available()]
+    order = ("cpu", "wasm", "webgpu")
+    measured.sort(key=lambda table: (order.index(table.runtime.execution_provider), table.runtime.variant))
+    head = [
+        _NOTE,
+        "# Operators, measured\n",
+        "Not from a list of what should work, but from what did: every conformance case of the onnx package, and cases",
+        "made from them for each schema version and dtype, run on the desktop and in Chromium. `python -m",
+        "edgekit.conformance_run` measures all of it anew and writes `edgekit/conformance/tables`.\n",
+    ]
+    return "\n".join(head) + "\n" + summary.page(measured)
+
+
 def pages() -> dict[Path, str]:
     """Return every generated page and its text."""
-    return {REFERENCE / "cli.md": command_line(), REFERENCE / "targets.md": target_table()}
+    return {
+        REFERENCE / "cli.md": command_line(),
+        REFERENCE / "targets.md": target_table(),
+        REFERENCE / "operators.md": operator_support(),
+    }
 
 
 def main() -> None:

@@ -121,7 +121,7 @@ def replace_folder(destination: Path, fill: Callable[[Path], None]) -> None:
     destination = Path(os.path.realpath(destination))  # a link stays a link, and what it leads to is replaced
     with disk_errors(destination):
         destination.parent.mkdir(parents=True, exist_ok=True)
-        with _temporary_folder(destination) as temporary:
+        with temporary_folder(destination) as temporary:
             fill(temporary)
             with _locked_folder(destination.parent):
                 (temporary / _LOCK).unlink()
@@ -129,7 +129,7 @@ def replace_folder(destination: Path, fill: Callable[[Path], None]) -> None:
 
 
 @contextmanager
-def _temporary_folder(destination: Path) -> Iterator[Path]:
+def temporary_folder(destination: Path) -> Iterator[Path]:
     """Make a hidden folder beside ``destination``, on the same file system, and hold its lock until it is removed.
 
     The lock, which the system drops when a process ends however it ends, tells work in progress from what a killed run

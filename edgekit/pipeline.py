@@ -1,5 +1,6 @@
 """The library's front door: the stages strung together. The command line calls these functions and prints."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,9 +9,11 @@ from edgekit.bundle import sizes, web
 from edgekit.bundle.destination import check as check_destination
 from edgekit.bundle.open import open_bundle
 from edgekit.bundle.sizes import FileSizes
-from edgekit.errors import UsageError
+from edgekit.check import run as checking
+from edgekit.check.finding import Finding
+from edgekit.check.run import CheckReport
+from edgekit.errors import ModelError, UsageError
 from edgekit.facts import survey as facts
-from edgekit.facts.survey import Facts
 from edgekit.golden import make as golden
 from edgekit.golden.make import CaseOptions
 from edgekit.model import io as model
@@ -19,6 +22,10 @@ from edgekit.progress import Progress, silent
 from edgekit.records.cases import CaseSet, Grade
 from edgekit.runtime.locate import locate
 from edgekit.targets import load as targets
+from edgekit.targets.load import Target
+from edgekit.trim import run as trimming
+from edgekit.trim.plan import Plan
+from edgekit.trim.run import TrimOptions
 
 SAMPLE_MODEL = "digits"
 _WEB = "web"
@@ -78,6 +85,9 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
     # Before the minutes of work, not after them.
     check_destination(config.output, force=config.force, sources=[loaded.path])
     model.check_limits(loaded, ir_version=target.limits.ir_version, opset=target.limits.opset)
+    progress(f"Checking the model against {target.id}")
+    findings = checking.check(loaded, target, progress=progress)
+    _refuse(config.model, target.id, findings)
     surveyed = facts.survey(loaded)
     runtime = locate(config.runtime, progress=progress)
     cases = golden.make(loaded, surveyed, target, config.cases, progress=progress)
@@ -100,15 +110,56 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
         files=sizes.table(manifest),
         cases=tuple(CaseSummary(case.id, case.origin, case.grade) for case in cases.cases),
         left_out=cases.left_out,
-        warnings=(*_random_warnings(surveyed), *_case_warnings(cases), *sizes.warnings(manifest, target)),
+        warnings=(*_check_warnings(findings), *_case_warnings(cases), *sizes.warnings(manifest, target)),
     )
 
 
-def _random_warnings(surveyed: Facts) -> list[str]:
-    if not (found := facts.random_operators(surveyed)):
-        return []
-    drawn = f"The model draws random numbers ({', '.join(found)})"
-    return [f"{drawn}: what depends on them differs in every run, and parity will fail there."]
+def check(
+    model_path: Path, target_ids: Sequence[str], *, targets_dir: Path | None = None, progress: Progress = silent
+) -> CheckReport:
+    """Check the model in a file against some targets.
+
+    Raises UsageError for a target or file that is not there, ModelError when the file holds no model.
+    """
+    chosen = [targets.load(target_id, targets_dir) for target_id in dict.fromkeys(target_ids)]
+    return checking.check_file(model_path, chosen, progress=progress)
+
+
+def _refuse(path: Path, target_id: str, findings: Sequence[Finding]) -> None:
+    """Raise ModelError with what a check found that the target cannot run."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        listed = "; ".join(_told(finding) for finding in errors[:3])
+        raise ModelError(
+            f"{path} cannot run on target '{target_id}': {listed}",
+            hint=errors[0].fix or f"'edgekit check MODEL --target {target_id}' shows all that was found.",
+        )
+
+
+def _check_warnings(findings: Sequence[Finding]) -> list[str]:
+    # What is too large is said once, of the bundle's files.
+    return [_told(f) for f in findings if f.severity == "warning" and f.rule != "file-bytes"]
+
+
+def _told(finding: Finding) -> str:
+    where = next(
+        (f"{kind} '{name}': " for kind, name in (("node", finding.node), ("tensor", finding.tensor)) if name), ""
+    )
+    return f"{where}{finding.message} [{finding.rule}]"
+
+
+def trim(model_path: Path, output: Path, options: TrimOptions, *, progress: Progress = silent) -> Plan:
+    """Write a smaller model with the same answers, and the plan beside it: see ``edgekit.trim.run.trim``.
+
+    The strictest tolerances of the targets that come with edgekit bound what ``--allow-rounding`` admits.
+    """
+    return trimming.trim(model.load(model_path), output, _strictest(), options, progress=progress)
+
+
+def _strictest() -> Target:
+    """Return the target that forgives least."""
+    loaded = [targets.load(target_id) for target_id in targets.ids()]
+    return min(loaded, key=lambda target: sum(tolerance.relative for tolerance in target.tolerance.values()))
 
 
 def _case_warnings(cases: CaseSet) -> list[str]:

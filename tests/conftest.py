@@ -43,3 +43,9 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("EDGEKIT_CACHE", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no width of the terminal that started the tests decide how tables look in them."""
+    monkeypatch.delenv("COLUMNS", raising=False)

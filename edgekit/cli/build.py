@@ -1,60 +1,20 @@
 """``edgekit build``: make a bundle that runs a model and can prove its answers."""
 
 import shlex
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any
 
 import click
 
 from edgekit import console, pipeline
 from edgekit.cli import options, program
 from edgekit.console import Column
-from edgekit.golden.images import ImageOptions, Layout
+from edgekit.golden.images import ImageOptions
 from edgekit.golden.make import CaseOptions
 from edgekit.pipeline import BuildConfig, BuildResult
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _image_options(function: F) -> F:
-    """``--image-size`` and its kin: how pictures become inputs."""
-    for decorate in reversed(
-        (
-            click.option(
-                "--image-size", type=options.ImageSize(), metavar="HxW", help="Resize pictures. Default: the model's."
-            ),
-            click.option(
-                "--image-scale",
-                type=options.Finite(),
-                default=1 / 255,
-                show_default="1/255",
-                help="Multiply pixels (0 to 255).",
-            ),
-            click.option(
-                "--image-mean",
-                type=options.Numbers(),
-                default=(0.0,),
-                show_default="0",
-                help="Then subtract: one number, or one a channel.",
-            ),
-            click.option(
-                "--image-std",
-                type=options.Numbers(),
-                default=(1.0,),
-                show_default="1",
-                help="Then divide: one number, or one a channel.",
-            ),
-            click.option(
-                "--image-layout", type=click.Choice(get_args(Layout)), help="Default: read off the model's shape."
-            ),
-        )
-    ):
-        function = decorate(function)
-    return function
 
 
 @click.command()
@@ -69,7 +29,7 @@ def _image_options(function: F) -> F:
               "Repeatable.")  # fmt: skip
 @click.option("--dim", "dims", multiple=True, type=options.Dim(), metavar="NAME=N",
               help="Give a symbolic dimension this size in the generated cases. Repeatable.")  # fmt: skip
-@_image_options
+@options.image_options
 @click.option("--feed-back", "feed_back", multiple=True, type=options.Link(), metavar="OUTPUT=INPUT",
               help="Give an output back as an input, in a loop of --steps runs. Repeatable.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(1, 1000), default=4, show_default=True,

@@ -20,6 +20,8 @@ from edgekit.errors import EdgekitError, LimitError, UsageError
 
 SUMMARIES: dict[str, str] = {
     "inspect": "Show what a model is: inputs, outputs, operators, weights.",
+    "check": "Say what a target will refuse, run slowly or get wrong, node by node.",
+    "trim": "Remove what the answers do not need, and prove that they stay the same.",
     "build": "Make a bundle that runs a model and can prove its answers.",
     "serve": "Serve a bundle's demo page on this machine.",
     "parity": "Replay a bundle's golden cases in a real browser and judge the outputs.",

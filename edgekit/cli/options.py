@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
 from edgekit.errors import UsageError
+from edgekit.golden.images import Layout
 
 F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V")
@@ -124,6 +125,43 @@ def tolerance_option(function: F) -> F:
         help="Let an output be off by REL times its largest magnitude, plus ABS. Default: the target's, by dtype.",
     )
     return decorate(function)
+
+
+def image_options(function: F) -> F:
+    """``--image-size`` and its kin: how pictures become inputs."""
+    for decorate in reversed(
+        (
+            click.option(
+                "--image-size", type=ImageSize(), metavar="HxW", help="Resize pictures. Default: the model's."
+            ),
+            click.option(
+                "--image-scale",
+                type=Finite(),
+                default=1 / 255,
+                show_default="1/255",
+                help="Multiply pixels (0 to 255).",
+            ),
+            click.option(
+                "--image-mean",
+                type=Numbers(),
+                default=(0.0,),
+                show_default="0",
+                help="Then subtract: one number, or one a channel.",
+            ),
+            click.option(
+                "--image-std",
+                type=Numbers(),
+                default=(1.0,),
+                show_default="1",
+                help="Then divide: one number, or one a channel.",
+            ),
+            click.option(
+                "--image-layout", type=click.Choice(get_args(Layout)), help="Default: read off the model's shape."
+            ),
+        )
+    ):
+        function = decorate(function)
+    return function
 
 
 def unique(pairs: Iterable[tuple[str, V]], option: str) -> dict[str, V]:

@@ -1,24 +1,24 @@
-"""A read-only survey of a model: what goes in and out, what it is made of, what it weighs.
+"""A read-only survey of a model: what goes in and out, what it is made of, what it weighs, where it came from.
 
-Everything is counted from the file alone; nothing is run, inferred or loaded from external data.
+Everything is counted from the file alone, and nothing is run. ``edgekit.facts.study`` adds what needs shape inference.
 """
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import onnx
 
-from edgekit.model import external_data, walk
+from edgekit.facts.graph import GraphFacts, look
+from edgekit.facts.operators import Operator, operators
+from edgekit.facts.origin import Origin, trace
+from edgekit.facts.types import value_type
+from edgekit.facts.weights import ExternalData, WeightFacts, weigh
+from edgekit.facts.work import Work
+from edgekit.model import walk
 from edgekit.model.io import LoadedModel
 from edgekit.model.walk import domain_name
-from edgekit.records.tensors import NUMPY_DTYPES
-
-# The names of onnx.TensorProto.DataType that are spelled differently as a dtype.
-_DTYPES = {"float": "float32", "double": "float64"}
-# What these give differs between two runs of one session, with a seed as well.
-_RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 
 
 @dataclass(frozen=True)
@@ -38,41 +38,13 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Operator:
-    """How many nodes of one operator the model has. ``local``: the model itself defines it, as a function."""
-
-    domain: str
-    op_type: str
-    count: int
-    local: bool = False
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The tensors of one dtype that the model stores. ``bytes``: as stored, packed, external ones too."""
-
-    dtype: str
-    tensors: int
-    parameters: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class ExternalData:
-    """A file of weights: its location as the model records it."""
-
-    location: str
-    bytes: int
-
-
-@dataclass(frozen=True)
 class Facts:
     """What a model is.
 
     Nodes and operators are counted in the main graph, in nested graphs (branches and loop bodies) and in the bodies of
     local functions: each body once, however often it is called. Weights are initializers and the values of Constant
-    nodes, small ones such as shapes too: some exporters keep every weight in a Constant node. ``parameters`` is the
-    number of their elements; of a sparse one, those stored.
+    nodes, small ones such as shapes too: some exporters keep every weight in a Constant node. ``shape_problem``: what
+    shape inference objects to, or why there is none. ``work``: only after shape inference.
     """
 
     file: str
@@ -91,22 +63,24 @@ class Facts:
     subgraphs: int
     functions: int
     operators: tuple[Operator, ...]
-    parameters: int
-    weight_bytes: int
-    weights: tuple[Weights, ...]
+    graph: GraphFacts
+    weights: WeightFacts
     external_files: tuple[ExternalData, ...]
+    origin: Origin
+    shape_problem: str | None = None
+    work: Work | None = None
 
 
 def survey(model: LoadedModel) -> Facts:
-    """Survey a model. Raises ModelError where a stored tensor has an impossible shape."""
+    """Survey a model without shape inference. Raises ModelError where a stored tensor has an impossible shape."""
     proto = model.proto
-    weights = _weights(proto)
-    external = tuple(ExternalData(file.location, file.bytes) for file in model.external_files)
+    weights = weigh(model)
     # Two locations may name one file ("w.bin" and "./w.bin").
     external_bytes = sum({file.path.resolve(): file.bytes for file in model.external_files}.values())
     file_bytes = model.path.stat().st_size
     opsets = _opsets(proto)
-    operators = _operators(proto)
+    found = operators(proto, opsets, None)
+    graph = look(proto, opsets)
     return Facts(
         # A file name need not be text; what is not UTF-8 could not be written as JSON.
         file=os.fsencode(model.path.name).decode(errors="replace"),
@@ -115,20 +89,29 @@ def survey(model: LoadedModel) -> Facts:
         graph_name=proto.graph.name,
         ir_version=proto.ir_version,
         opsets=opsets,
-        unused_opsets=tuple(sorted(set(opsets) - {operator.domain for operator in operators})),
+        unused_opsets=tuple(sorted(set(opsets) - {operator.domain for operator in found})),
         producer_name=proto.producer_name,
         producer_version=proto.producer_version,
         metadata={entry.key: entry.value for entry in proto.metadata_props},
         inputs=_inputs(proto.graph),
         outputs=tuple(_argument(info) for info in proto.graph.output),
-        nodes=sum(operator.count for operator in operators),
+        nodes=sum(operator.count for operator in found),
         subgraphs=sum(1 for _ in walk.all_graphs(proto)) - 1,
         functions=len(proto.functions),
-        operators=operators,
-        parameters=sum(each.parameters for each in weights),
-        weight_bytes=sum(each.bytes for each in weights),
+        operators=found,
+        graph=graph,
         weights=weights,
-        external_files=external,
+        external_files=_external_files(model, weights),
+        origin=trace(proto, graph, weights, opsets),
+    )
+
+
+def _external_files(model: LoadedModel, weights: WeightFacts) -> tuple[ExternalData, ...]:
+    tensors = Counter(each.location for each in weights.external)
+    present = {file.location: file.bytes for file in model.external_files}
+    return tuple(
+        ExternalData(location, present.get(location, 0), count, location in present)
+        for location, count in tensors.items()
     )
 
 
@@ -148,119 +131,5 @@ def _inputs(graph: onnx.GraphProto) -> tuple[Argument, ...]:
 
 
 def _argument(info: onnx.ValueInfoProto) -> Argument:
-    kind = info.type
-    if not kind.HasField("tensor_type"):
-        return Argument(info.name, type_text(kind), None, None)
-    element = _element_name(kind.tensor_type.elem_type)
-    dtype = _DTYPES.get(element, element)
-    known = dtype == "string" or dtype in NUMPY_DTYPES or kind.tensor_type.elem_type in external_data.BITS
-    return Argument(info.name, type_text(kind), dtype if known else None, _shape(kind.tensor_type))
-
-
-def _shape(tensor: onnx.TypeProto.Tensor) -> tuple[int | str | None, ...] | None:
-    return tuple(_dimension(dimension) for dimension in tensor.shape.dim) if tensor.HasField("shape") else None
-
-
-def _dimension(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
-    if dimension.HasField("dim_value"):
-        # Some exporters store an unknown size as the value -1.
-        return dimension.dim_value if dimension.dim_value >= 0 else None
-    # Some name it "?", several axes of one model alike, which does not mean that their sizes are equal.
-    return None if dimension.dim_param in ("", "?") else dimension.dim_param
-
-
-def type_text(kind: onnx.TypeProto) -> str:
-    """Spell a type as ONNX and onnxruntime do: "tensor(float)", "seq(map(int64,tensor(float)))", "optional(...)"."""
-    which = kind.WhichOneof("value")
-    if which == "tensor_type":
-        return f"tensor({_element_name(kind.tensor_type.elem_type)})"
-    if which == "sparse_tensor_type":
-        return f"sparse_tensor({_element_name(kind.sparse_tensor_type.elem_type)})"
-    if which == "sequence_type":
-        return f"seq({type_text(kind.sequence_type.elem_type)})"
-    if which == "optional_type":
-        return f"optional({type_text(kind.optional_type.elem_type)})"
-    if which == "map_type":
-        return f"map({_element_name(kind.map_type.key_type)},{type_text(kind.map_type.value_type)})"
-    if which == "opaque_type":
-        return f"opaque({kind.opaque_type.domain},{kind.opaque_type.name})"
-    return "unknown"
-
-
-def _element_name(data_type: int) -> str:
-    try:
-        name: str = onnx.TensorProto.DataType.Name(data_type)
-        return name.lower()
-    except ValueError:
-        return f"type {data_type}"
-
-
-def random_operators(facts: Facts) -> tuple[str, ...]:
-    """Return the operators that draw random numbers: what depends on them is another thing in every run."""
-    standard = (one.op_type for one in facts.operators if one.domain == walk.DEFAULT_DOMAIN and not one.local)
-    return tuple(name for name in standard if name in _RANDOM)
-
-
-def _operators(proto: onnx.ModelProto) -> tuple[Operator, ...]:
-    """Operators, the most frequent first."""
-    counts = Counter((domain_name(node.domain), node.op_type) for node in walk.all_nodes(proto))
-    local = {(domain_name(function.domain), function.name) for function in proto.functions}
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Operator(domain, op_type, count, (domain, op_type) in local) for (domain, op_type), count in ordered)
-
-
-def _weights(proto: onnx.ModelProto) -> tuple[Weights, ...]:
-    """Weights by dtype, the heaviest first."""
-    found: dict[str, Weights] = {}
-    for part in _stored(proto):
-        total = found.get(part.dtype, Weights(part.dtype, 0, 0, 0))
-        found[part.dtype] = replace(
-            total,
-            tensors=total.tensors + part.tensors,
-            parameters=total.parameters + part.parameters,
-            bytes=total.bytes + part.bytes,
-        )
-    return tuple(sorted(found.values(), key=lambda each: (-each.bytes, each.dtype)))
-
-
-def _stored(proto: onnx.ModelProto) -> Iterable[Weights]:
-    for graph in walk.all_graphs(proto):
-        yield from (_tensor(tensor) for tensor in graph.initializer)
-        yield from (_sparse(sparse) for sparse in graph.sparse_initializer)
-    for node in walk.all_nodes(proto):
-        if node.op_type == "Constant" and domain_name(node.domain) == walk.DEFAULT_DOMAIN:
-            for attribute in node.attribute:
-                yield from _constant(attribute)
-
-
-def _constant(attribute: onnx.AttributeProto) -> Iterable[Weights]:
-    """The value of a Constant node: a tensor, a sparse tensor, or plain numbers or strings."""
-    if attribute.name == "value" and attribute.HasField("t"):
-        yield _tensor(attribute.t)
-    elif attribute.name == "sparse_value" and attribute.HasField("sparse_tensor"):
-        yield _sparse(attribute.sparse_tensor)
-    elif attribute.name == "value_float":
-        yield Weights("float32", 1, 1, 4)
-    elif attribute.name == "value_floats":
-        yield Weights("float32", 1, len(attribute.floats), 4 * len(attribute.floats))
-    elif attribute.name == "value_int":
-        yield Weights("int64", 1, 1, 8)
-    elif attribute.name == "value_ints":
-        yield Weights("int64", 1, len(attribute.ints), 8 * len(attribute.ints))
-    elif attribute.name == "value_string":
-        yield Weights("string", 1, 1, len(attribute.s))
-    elif attribute.name == "value_strings":
-        yield Weights("string", 1, len(attribute.strings), sum(len(text) for text in attribute.strings))
-
-
-def _tensor(tensor: onnx.TensorProto) -> Weights:
-    element = _element_name(tensor.data_type)
-    stored = (
-        sum(len(text) for text in tensor.string_data) if element == "string" else external_data.tensor_bytes(tensor)
-    )
-    return Weights(_DTYPES.get(element, element), 1, external_data.elements(tensor), stored)
-
-
-def _sparse(sparse: onnx.SparseTensorProto) -> Weights:
-    values, indices = _tensor(sparse.values), _tensor(sparse.indices)
-    return replace(values, bytes=values.bytes + indices.bytes)
+    kind = value_type(info.type)
+    return Argument(info.name, kind.type, kind.dtype, kind.shape)

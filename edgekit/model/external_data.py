@@ -130,21 +130,33 @@ def _check_location(tensor: str, location: str) -> None:
         )
 
 
-def resolve(model: Path, tensors: Iterable[onnx.TensorProto]) -> tuple[ExternalFile, ...]:
+class MissingDataError(ModelError):
+    """A file of weights is not there."""
+
+
+def resolve(model: Path, tensors: Iterable[onnx.TensorProto], *, complete: bool = True) -> tuple[ExternalFile, ...]:
     """Find and check every external file that ``tensors`` name; each once, in the order in which they are met.
+
+    ``complete`` False: files that are missing are left out, and files that are too short are taken as they are.
 
     Raises ModelError when a file is missing, too short, no ordinary file, or outside the model's folder.
     """
     found: dict[str, ExternalFile] = {}
+    absent: set[str] = set()
     for tensor in tensors:
         if not is_external(tensor):
             continue
         part = span(tensor)
-        if part.location not in found:
-            found[part.location] = _find(model, tensor.name, part.location)
-        file = found[part.location]
+        if part.location not in found and part.location not in absent:
+            try:
+                found[part.location] = _find(model, tensor.name, part.location)
+            except MissingDataError:
+                if complete:
+                    raise
+                absent.add(part.location)
+        file = found.get(part.location)
         needed = part.offset + tensor_bytes(tensor)
-        if needed > file.bytes:
+        if complete and file is not None and needed > file.bytes:
             raise ModelError(
                 f"The external data file {file.path} is too short: tensor {tensor.name!r} needs its bytes up to "
                 f"{needed:,}, and it has {file.bytes:,}.",
@@ -159,7 +171,7 @@ def _find(model: Path, tensor: str, location: str) -> ExternalFile:
         real = path.resolve(strict=True)
         status = real.stat()
     except FileNotFoundError as error:
-        raise ModelError(
+        raise MissingDataError(
             f"The external data file {path} is missing (tensor {tensor!r} keeps its values there).",
             hint="Copy it beside the model, at the same relative place; the two files belong together.",
         ) from error

@@ -17,6 +17,7 @@ from edgekit.records.tensors import Array
 
 # protobuf's own limit for one message.
 MAX_BYTES = (1 << 31) - 1
+_CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +29,31 @@ class LoadedModel:
     external_files: tuple[ExternalFile, ...]
 
 
-def load(path: Path) -> LoadedModel:
+def load(path: Path, *, complete: bool = True) -> LoadedModel:
     """Read an ONNX model and check that it is one, and that its external data is there.
+
+    ``complete`` False: external data may be missing or too short; ``to_array`` then fails for what lies there.
 
     Raises UsageError when there is no readable file at ``path``, ModelError when the file is no valid ONNX model: it
     then says what the file seems to be. Operators are not checked: those of private domains load too.
     """
+    proto = read(path)
+    try:
+        external_files = external_data.resolve(path, walk.all_tensors(proto), complete=complete)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error.message}", hint=error.hint) from error
+    return LoadedModel(path, proto, external_files)
+
+
+def read(path: Path) -> onnx.ModelProto:
+    """Read an ONNX model as ``load`` does, and raise what it raises, without a look at its external data."""
     proto = _parse(path, _read(path))
     _check(path, proto)
     try:
         walk.check_text(proto)
-        external_files = external_data.resolve(path, walk.all_tensors(proto))
     except ModelError as error:
         raise ModelError(f"{path}: {error.message}", hint=error.hint) from error
-    return LoadedModel(path, proto, external_files)
+    return proto
 
 
 def check_limits(model: LoadedModel, *, ir_version: int, opset: int) -> None:
@@ -80,6 +92,27 @@ def to_array(model: LoadedModel, tensor: onnx.TensorProto) -> Array:
         ) from error
 
 
+def raw_bytes(model: LoadedModel, tensor: onnx.TensorProto) -> Iterator[bytes]:
+    """Yield a tensor's values as the bytes of its elements, in pieces; external data is not held in memory as a whole.
+
+    Raises ModelError when they are not there, or do not fill the tensor's shape.
+    """
+    needed = external_data.tensor_bytes(tensor)
+    if not external_data.is_external(tensor):
+        # Most are stored in these very bytes; others as lists of numbers.
+        yield tensor.raw_data if len(tensor.raw_data) == needed else to_array(model, tensor).tobytes()
+        return
+    part, path = _external_place(model, tensor)
+    with _read_errors(path), path.open("rb") as stream:
+        stream.seek(part.offset)
+        while needed > 0:
+            chunk = stream.read(min(needed, _CHUNK_BYTES))
+            if not chunk:
+                raise ModelError(f"The external data file {path} is too short for tensor {tensor.name!r}.")
+            needed -= len(chunk)
+            yield chunk
+
+
 def save(proto: onnx.ModelProto, path: Path) -> None:
     """Write a model, whole or not at all. The same model gives the same bytes. External data is not written."""
     try:
@@ -93,14 +126,21 @@ def save(proto: onnx.ModelProto, path: Path) -> None:
 
 def _embedded(model: LoadedModel, tensor: onnx.TensorProto) -> onnx.TensorProto:
     """Return the tensor with its values read in from the external file that ``load`` found and checked."""
-    part = external_data.span(tensor)
-    path = next((f.path for f in model.external_files if f.location == part.location), None)
-    if path is None:
-        raise ModelError(f"Tensor {tensor.name!r} is not of the model {model.path}.")
+    part, path = _external_place(model, tensor)
     with _read_errors(path), path.open("rb") as stream:
         stream.seek(part.offset)
         data = stream.read(external_data.tensor_bytes(tensor))
     return onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=data)
+
+
+def _external_place(model: LoadedModel, tensor: onnx.TensorProto) -> tuple[external_data.Span, Path]:
+    part = external_data.span(tensor)
+    path = next((f.path for f in model.external_files if f.location == part.location), None)
+    if path is None:
+        raise ModelError(
+            f"The values of tensor {tensor.name!r} are not there: {part.location!r} is not of {model.path}."
+        )
+    return part, path
 
 
 def _read(path: Path) -> bytes:

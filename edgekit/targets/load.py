@@ -25,11 +25,31 @@ class Runtime:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the target can take. ``file_bytes``: the largest file its host serves."""
+    """What the target can take. ``file_bytes``: the largest file its host serves.
+
+    ``memory_bytes``: what a model and its session may take; ``nodes``: more make a session slow to create. 0: no limit
+    is known.
+    """
 
     file_bytes: int
     ir_version: int
     opset: int
+    memory_bytes: int = 0
+    nodes: int = 0
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What the weakest GPU that the target counts with has.
+
+    The defaults are what every WebGPU device has, by the specification (W3C WebGPU, "Limits"): ``buffer_bytes`` is
+    maxStorageBufferBindingSize, ``storage_buffers`` maxStorageBuffersPerShaderStage. ``features``: optional ones that
+    the target counts with, such as "shader-f16".
+    """
+
+    buffer_bytes: int = 134217728
+    storage_buffers: int = 8
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +70,7 @@ class Target:
     limits: Limits
     parity: Parity
     tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+    gpu: Gpu = field(default_factory=Gpu)
 
 
 def ids(folder: Path | None = None) -> tuple[str, ...]:
@@ -158,6 +179,13 @@ def _check(target: Target, file: str) -> None:
         raise UsageError(f"{file}: 'runtime.variants' is empty.", hint="Name at least one variant of the runtime.")
     if target.runtime.threads < 0:
         raise UsageError(f"{file}: 'runtime.threads' must be 0 (choose on the device) or more.")
+    for place, number in (
+        *((f"limits.{key}", value) for key, value in vars(target.limits).items()),
+        ("gpu.buffer_bytes", target.gpu.buffer_bytes),
+        ("gpu.storage_buffers", target.gpu.storage_buffers),
+    ):
+        if number < 0:
+            raise UsageError(f"{file}: '{place}' must be 0 or more.")
     for dtype, tolerance in target.tolerance.items():
         if dtype not in NUMPY_DTYPES:
             raise UsageError(

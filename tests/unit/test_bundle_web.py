@@ -76,6 +76,7 @@ def test_a_bundle_holds_what_its_manifest_lists_and_only_what_its_target_loads(l
         "runtime/ort-wasm-simd-threaded.mjs", "runtime/ort-wasm-simd-threaded.wasm", "runtime/ort.wasm.min.mjs",
     ]  # fmt: skip
     assert {"app/style.css", "app/index.js", "app/demo/main.js"} <= set(plain)
+    assert not [path for path in plain if "conformance" in path]
     assert all(path.endswith((".js", ".css")) for path in plain if path.startswith("app/"))
     assert (tmp_path / "out/model/model.onnx").read_bytes() == linear.read_bytes()
     assert manifest.runtime.variants == ("wasm",)

@@ -20,7 +20,11 @@ from onnx import TensorProto, helper
 
 from edgekit.errors import ModelError
 from edgekit.facts import survey as facts
-from edgekit.facts.survey import Argument, ExternalData, Facts, Operator, Weights
+from edgekit.facts.graph import Domain, GraphFacts, SymbolicDimension
+from edgekit.facts.operators import Operator
+from edgekit.facts.origin import Origin, Quirk
+from edgekit.facts.survey import Argument, Facts
+from edgekit.facts.weights import ExternalData, Stored, WeightFacts, Weights
 from edgekit.model import io as model
 from edgekit.records.jsonable import jsonable
 
@@ -49,11 +53,36 @@ def test_a_plain_model_is_described_whole(tmp_path: Path) -> None:
         nodes=2,
         subgraphs=0,
         functions=0,
-        operators=(Operator("ai.onnx", "MatMul", 1), Operator("ai.onnx", "Relu", 1)),
-        parameters=6,
-        weight_bytes=24,
-        weights=(Weights("float32", 1, 6, 24),),
+        operators=(
+            Operator("ai.onnx", "MatMul", 1, opset=17, since=13),
+            Operator("ai.onnx", "Relu", 1, opset=17, since=14),
+        ),
+        graph=GraphFacts(
+            dimensions=(SymbolicDimension("N", ("x[0]",), ("y[0]",)),),
+            domains=(Domain("ai.onnx", "standard", 17, 2),),
+            unknown=(),
+            random=(),
+            training=(),
+            control_flow=(),
+            data_sized=(),
+            unsorted=(),
+            nameless=2,
+            shared_names=(),
+        ),
+        weights=WeightFacts(
+            by_dtype=(Weights("float32", 1, 6, 24),),
+            parameters=6,
+            bytes=24,
+            largest=(Stored("w", "", "initializer", "float32", (2, 3), 6, 24),),
+            duplicates=(),
+            unused=(),
+            also_inputs=(),
+            constant_nodes=0,
+            constant_bytes=0,
+            external=(),
+        ),
         external_files=(),
+        origin=Origin("by hand 1", (Quirk("nameless-nodes", "There are 2 nodes without a name."),), 0),
     )
 
 
@@ -72,7 +101,7 @@ def test_nodes_in_branches_are_counted_at_every_depth(tmp_path: Path) -> None:
 
 def test_values_of_constant_nodes_are_parameters(tmp_path: Path) -> None:
     found = facts.survey(loaded(NESTED_IF, tmp_path))
-    assert (found.parameters, found.weight_bytes) == (3, 12)
+    assert (found.weights.parameters, found.weights.bytes) == (3, 12)
 
 
 def test_every_kind_of_constant_is_counted(tmp_path: Path) -> None:
@@ -92,7 +121,7 @@ def test_every_kind_of_constant_is_counted(tmp_path: Path) -> None:
     proto = parse(LINEAR)
     for name, value in values.items():
         proto.graph.node.add().CopyFrom(helper.make_node("Constant", [], [name], **{name: value}))
-    found = {weights.dtype: weights for weights in surveyed(proto, tmp_path).weights}
+    found = {weights.dtype: weights for weights in surveyed(proto, tmp_path).weights.by_dtype}
     assert found == {
         "float32": Weights("float32", 2, 8, 32),
         "float64": Weights("float64", 1, 2, 32),
@@ -105,15 +134,15 @@ def test_a_tensor_attribute_of_another_operator_is_not_a_weight(tmp_path: Path) 
     proto = parse(LINEAR)
     value = helper.make_tensor("v", TensorProto.FLOAT, [1], [1.0])
     proto.graph.node.add().CopyFrom(helper.make_node("ConstantOfShape", ["x"], ["c"], value=value))
-    assert surveyed(proto, tmp_path).parameters == 6
+    assert surveyed(proto, tmp_path).weights.parameters == 6
 
 
 def test_a_functions_body_is_counted_once_however_often_it_is_called(tmp_path: Path) -> None:
     found = facts.survey(loaded(LOCAL_FUNCTION, tmp_path))
     assert found.operators == (
-        Operator("mine", "Twice", 2, local=True),
-        Operator("ai.onnx", "Add", 1),
-        Operator("ai.onnx", "Identity", 1),
+        Operator("mine", "Twice", 2, local=True, opset=1),
+        Operator("ai.onnx", "Add", 1, opset=17, since=14),
+        Operator("ai.onnx", "Identity", 1, opset=17, since=16),
     )
     assert (found.nodes, found.functions) == (4, 1)
 
@@ -131,7 +160,7 @@ def test_sparse_initializers_are_weights_and_not_inputs(tmp_path: Path) -> None:
     proto.graph.sparse_initializer.add().CopyFrom(helper.make_sparse_tensor(values, indices, [2]))
     found = surveyed(proto, tmp_path)
     assert [argument.name for argument in found.inputs] == ["x"]
-    assert found.weights == (Weights("float32", 1, 1, 12),)
+    assert found.weights.by_dtype == (Weights("float32", 1, 1, 12),)
 
 
 @pytest.mark.parametrize(
@@ -209,15 +238,15 @@ def test_external_files_are_listed_with_their_bytes_and_counted_once(tmp_path: P
         weights.external_data.add(key="location", value=location)
     (tmp_path / "größe 1.bin").write_bytes(b"\0" * 30)
     found = surveyed(proto, tmp_path)
-    assert found.external_files == (ExternalData("größe 1.bin", 30), ExternalData("./größe 1.bin", 30))
+    assert found.external_files == (ExternalData("größe 1.bin", 30, 1), ExternalData("./größe 1.bin", 30, 1))
     assert found.total_bytes == found.file_bytes + 30
-    assert (found.parameters, found.weight_bytes) == (12, 48)
+    assert (found.weights.parameters, found.weights.bytes) == (12, 48)
 
 
 def test_packed_weights_are_counted_as_stored(tmp_path: Path) -> None:
     proto = parse(LINEAR)
     proto.graph.initializer.add(name="n", data_type=TensorProto.INT4, dims=[3], raw_data=b"\0\0")
-    assert Weights("int4", 1, 3, 2) in surveyed(proto, tmp_path).weights
+    assert Weights("int4", 1, 3, 2) in surveyed(proto, tmp_path).weights.by_dtype
 
 
 def test_an_impossible_shape_of_a_weight_is_an_error(tmp_path: Path) -> None:
@@ -231,12 +260,3 @@ def test_metadata_is_shown_as_it_is(tmp_path: Path) -> None:
     proto = parse(LINEAR)
     helper.set_model_props(proto, {"author": "<script>", "größe": "1"})
     assert surveyed(proto, tmp_path).metadata == {"author": "<script>", "größe": "1"}
-
-
-def test_operators_that_draw_random_numbers_are_named(tmp_path: Path) -> None:
-    head = '<ir_version: 8, opset_import: ["" : 17]>'
-    drawing = loaded(
-        f"{head} g (float[2] x) => (float[2] y) {{ r = RandomNormalLike<seed = 1.0>(x) y = Add(x, r) }}", tmp_path
-    )
-    assert facts.random_operators(facts.survey(drawing)) == ("RandomNormalLike",)
-    assert facts.random_operators(facts.survey(loaded(LINEAR, tmp_path))) == ()

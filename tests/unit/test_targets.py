@@ -47,6 +47,12 @@ def test_a_target_is_read_whole(tmp_path: Path) -> None:
     assert target.parity.runner == "chromium"
 
 
+def test_a_gpu_is_the_weakest_that_webgpu_allows_unless_the_target_says_more(tmp_path: Path) -> None:
+    assert targets.load("a", write(tmp_path, a=GOOD)).gpu == targets.Gpu(128 << 20, 8, ())
+    more = GOOD + '[gpu]\nstorage_buffers = 10\nfeatures = ["shader-f16"]\n'
+    assert targets.load("a", write(tmp_path, a=more)).gpu == targets.Gpu(128 << 20, 10, ("shader-f16",))
+
+
 def test_ids_are_the_names_of_the_files(tmp_path: Path) -> None:
     write(tmp_path, b=GOOD, a=GOOD)
     (tmp_path / "README.md").write_text("")
@@ -131,6 +137,9 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         ('["a", "b"]', '["a", 1]', "a.toml: 'runtime.variants[]' must be str, not 1."),
         ('["a", "b"]', '"a"', "a.toml: 'runtime.variants' must be tuple, not 'a'."),
         ('["a", "b"]', "[]", "a.toml: 'runtime.variants' is empty."),
+        ("opset = 20", "opset = 20\nnodes = -1", "a.toml: 'limits.nodes' must be 0 or more."),
+        ("[parity]", "[gpu]\nbuffer_bytes = -1\n[parity]", "a.toml: 'gpu.buffer_bytes' must be 0 or more."),
+        ("[parity]", "[gpu]\nbuffers = 1\n[parity]", "a.toml: unknown key 'gpu.buffers'. Did you mean 'buffer_bytes'?"),
         ('["a", "b"]', '["a"]\nthreads = -1', "a.toml: 'runtime.threads' must be 0 (choose on the device) or more."),
     ],
 )

@@ -64,11 +64,14 @@ export async function compileRuntime(wasm) {
 
 /**
  * @param {RuntimeFiles} files
- * @param {{ threads: number, importModule: (url: string) => Promise<unknown> }} options `threads`: at least 1
+ * @param {object} options
+ * @param {number} options.threads at least 1
+ * @param {(url: string) => Promise<unknown>} options.importModule
+ * @param {boolean} [options.verbose] have sessions say in the console, at length, what they do with the model
  * @returns {Promise<Runtime>}
  * @throws {OrtError} when the script of onnxruntime-web does not load
  */
-export async function loadRuntime(files, { threads, importModule }) {
+export async function loadRuntime(files, { threads, importModule, verbose = false }) {
   /** @type {Ort} */
   let ort;
   try {
@@ -77,7 +80,7 @@ export async function loadRuntime(files, { threads, importModule }) {
     throw new OrtError(error);
   }
   // Warnings would flood the console of anyone who reads it; errors stay visible there.
-  ort.env.logLevel = 'error';
+  ort.env.logLevel = verbose ? 'verbose' : 'error';
   ort.env.wasm.numThreads = threads;
   ort.env.wasm.proxy = false;
   ort.env.wasm.wasmPaths = { mjs: files.mjsUrl };
@@ -91,7 +94,7 @@ export async function loadRuntime(files, { threads, importModule }) {
           const session = await ort.InferenceSession.create(model, {
             executionProviders: [executionProvider],
             externalData: externalData.map(({ path, data }) => ({ path, data })),
-            logSeverityLevel: 3,
+            logSeverityLevel: verbose ? 0 : 3,
           });
           return rawSession(ort, session);
         } catch (error) {

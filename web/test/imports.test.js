@@ -6,7 +6,7 @@ const SOURCE = new URL('../src/', import.meta.url);
 
 // A file imports only from rows below its own. Files of one row do not import each other.
 const ROWS = [
-  ['index', 'demo/main'],
+  ['index', 'demo/main', 'conformance/main'],
   ['demo/demo-page', 'demo/agent-page'],
   ['demo/inputs-view', 'demo/cases-view', 'demo/environment-view', 'demo/times-view'],
   ['demo/input-field'],
@@ -14,7 +14,7 @@ const ROWS = [
   ['demo/outputs-view', 'demo/status', 'demo/image'],
   ['demo/fill', 'demo/statistics', 'demo/resample'],
   ['demo/dom', 'demo/npy', 'demo/words'],
-  ['parity-agent'],
+  ['parity-agent', 'conformance/replay'],
   ['open-model', 'golden-cases', 'run-record', 'tolerance'],
   ['session', 'download', 'tensor-codec'],
   ['runtime-loader', 'environment'],

@@ -1,0 +1,58 @@
+"""Cases as files for whoever replays them (a child process, a page), and what comes back.
+
+``suite.json`` lists the cases in order; ``suite.safetensors`` holds ``INDEX/model`` (bytes) and ``INDEX/input/NAME``.
+A reply is a JSON document and safetensors bytes for some of the cases.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from edgekit.conformance.cases import Case
+from edgekit.records import tensors
+from edgekit.records.tensors import Array, Value
+
+Outcome = Literal["done", "loaded", "refused", "failed", "crashed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """What became of one case on a device; no judgement.
+
+    ``refused``: no session was created. ``failed``: the session stands and the run threw. ``crashed``: the runtime
+    trapped, ended its process, or never answered. ``placement``: the execution providers that got the nodes, in the
+    runtime's own names; empty where not known.
+    """
+
+    outcome: Outcome
+    outputs: tuple[Value, ...] = ()
+    error: str | None = None
+    placement: tuple[str, ...] = ()
+
+
+def encode(cases: Sequence[Case], todo: Sequence[int]) -> tuple[list[dict[str, Any]], bytes]:
+    """Return the list for ``suite.json`` and the bytes of ``suite.safetensors``, of the cases numbered in ``todo``."""
+    entries, arrays = [], dict[str, Array]()
+    for index in todo:
+        case = cases[index]
+        inputs, input_arrays = tensors.split(f"{index}/input", case.inputs)
+        arrays |= input_arrays
+        arrays[f"{index}/model"] = np.frombuffer(case.model, dtype=np.uint8)
+        entries.append({"index": index, "model": f"{index}/model", "inputs": inputs, "run": case.run})
+    return entries, tensors.encode(arrays)
+
+
+def replies(document: Sequence[Mapping[str, Any]], data: bytes) -> dict[int, Reply]:
+    """Read a reply. Raises UsageError when its tensors are malformed."""
+    arrays = tensors.decode(data, "A reply")
+    return {
+        entry["index"]: Reply(
+            entry["outcome"],
+            tensors.join(entry["outputs"], arrays),
+            entry["error"],
+            tuple(entry.get("placement", ())),
+        )
+        for entry in document
+    }
