@@ -1,17 +1,15 @@
 """``edgekit build``: make a bundle that runs a model and can prove its answers."""
 
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from edgekit import console, pipeline
-from edgekit.cli import options, program
+from edgekit.cli import case_options, options, program
 from edgekit.console import Column
-from edgekit.golden.images import ImageOptions
-from edgekit.golden.make import CaseOptions
 from edgekit.pipeline import BuildConfig, BuildResult
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
@@ -29,13 +27,7 @@ from edgekit.records.jsonable import jsonable
               "Repeatable.")  # fmt: skip
 @click.option("--dim", "dims", multiple=True, type=options.Dim(), metavar="NAME=N",
               help="Give a symbolic dimension this size in the generated cases. Repeatable.")  # fmt: skip
-@options.image_options
-@click.option("--feed-back", "feed_back", multiple=True, type=options.Link(), metavar="OUTPUT=INPUT",
-              help="Give an output back as an input, in a loop of --steps runs. Repeatable.")  # fmt: skip
-@click.option("--steps", type=click.IntRange(1, 1000), default=4, show_default=True,
-              help="How many runs a --feed-back loop has.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
-              help="The seed of the generated cases.")  # fmt: skip
+@case_options.case_options
 @click.option("--reference", metavar="WHAT",
               help="Where the right answers come from: another model file, recorded outputs (.npz, .safetensors), or a "
               "Python callable module:name. Default: the model itself on desktop onnxruntime, CPU, graph optimization "
@@ -61,10 +53,7 @@ def command(model: Path, as_json: bool, **values: Any) -> None:
         return
     print_cases(result)
     print_files(result)
-    for line in result.left_out:
-        console.talk(console.visible(f"left out: {line}"))
-    for warning in result.warnings:
-        console.talk(console.visible(f"warning: {warning}"))
+    print_remarks(result)
     folder = shlex.quote(str(result.folder))
     console.talk(console.visible(f"\nBuilt {result.folder}\nProve it:  {program.name()} parity {folder}"))
     console.talk(console.visible(f"See it:    {program.name()} serve {folder}"))
@@ -75,19 +64,9 @@ def _config(model: Path, values: dict[str, Any]) -> BuildConfig:
         model=model,
         target=values["target"],
         output=values["output"] or Path(f"{model.stem or 'model'}-{values['target']}"),
-        cases=CaseOptions(
-            samples=values["samples"],
-            image=ImageOptions(
-                size=values["image_size"],
-                mean=values["image_mean"],
-                std=values["image_std"],
-                scale=values["image_scale"],
-                layout=values["image_layout"],
-            ),
+        cases=replace(
+            case_options.cases(values),
             dims=options.unique(values["dims"], "--dim"),
-            feed_back=options.unique(values["feed_back"], "--feed-back"),
-            steps=values["steps"],
-            seed=values["seed"],
             reference=values["reference"],
             output_tolerance={name: Tolerance(relative, absolute) for name, relative, absolute in values["tolerances"]},
         ),
@@ -116,6 +95,14 @@ def print_files(result: BuildResult) -> None:
     brotli = sum(f.brotli_bytes or f.raw_bytes for f in result.files)
     rows.append(["all", _bytes(raw), _bytes(gzip), _bytes(brotli)])
     console.table(f"{result.folder} ({result.target})", columns, rows)
+
+
+def print_remarks(result: BuildResult) -> None:
+    """Say which cases were left out, and what to be warned of."""
+    for line in result.left_out:
+        console.talk(console.visible(f"left out: {line}"))
+    for warning in result.warnings:
+        console.talk(console.visible(f"warning: {warning}"))
 
 
 def _bytes(count: int | None) -> str:

@@ -8,7 +8,7 @@ import click
 
 from edgekit import console, pipeline
 from edgekit.cli import program
-from edgekit.cli.build import print_files
+from edgekit.cli.build import print_files, print_remarks
 from edgekit.cli.options import json_option
 from edgekit.cli.parity import print_result
 from edgekit.errors import ParityError
@@ -40,10 +40,7 @@ def command(output: Path, browser_path: Path | None, as_json: bool) -> int:
     else:
         for result in results:
             print_files(result.build)
-            for line in result.build.left_out:
-                console.talk(f"left out: {line}")
-            for warning in result.build.warnings:
-                console.talk(f"warning: {warning}")
+            print_remarks(result.build)
             print_result(result.parity)
         commands = [f"  {program.name()} serve {shlex.quote(str(result.build.folder))}" for result in results]
         console.talk(console.visible("\n".join(["\nOpen the demo page with one of:", *commands])))

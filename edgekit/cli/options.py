@@ -3,12 +3,11 @@
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import click
 
 from edgekit.errors import UsageError
-from edgekit.golden.images import Layout
 
 F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V")
@@ -54,37 +53,6 @@ class OutputTolerance(click.ParamType[tuple[str, float, float]]):
         return name, parts[0], parts[1] if len(parts) == 2 else 0.0
 
 
-class ImageSize(click.ParamType[tuple[int, int]]):
-    """``224x320``: height and width in pixels."""
-
-    name = "HxW"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        height, _, width = str(value).lower().partition("x")
-        if not (height.isdigit() and width.isdigit() and 0 < int(height) <= 16384 and 0 < int(width) <= 16384):
-            self.fail(f"'{value}' is not HEIGHTxWIDTH in pixels, such as 224x224.", param, ctx)
-        return int(height), int(width)
-
-
-class Numbers(click.ParamType[tuple[float, ...]]):
-    """``0.485,0.456,0.406``: numbers with commas between them."""
-
-    name = "N[,N...]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            numbers = tuple(float(part) for part in str(value).split(","))
-        except ValueError:
-            numbers = ()
-        if not numbers or not all(map(math.isfinite, numbers)):
-            self.fail(f"'{value}' is not a list of numbers with commas, such as 0.485,0.456,0.406.", param, ctx)
-        return numbers
-
-
 class Finite(click.types.FloatParamType):
     """A number; never NaN, which click lets pass every range, nor an infinity."""
 
@@ -125,43 +93,6 @@ def tolerance_option(function: F) -> F:
         help="Let an output be off by REL times its largest magnitude, plus ABS. Default: the target's, by dtype.",
     )
     return decorate(function)
-
-
-def image_options(function: F) -> F:
-    """``--image-size`` and its kin: how pictures become inputs."""
-    for decorate in reversed(
-        (
-            click.option(
-                "--image-size", type=ImageSize(), metavar="HxW", help="Resize pictures. Default: the model's."
-            ),
-            click.option(
-                "--image-scale",
-                type=Finite(),
-                default=1 / 255,
-                show_default="1/255",
-                help="Multiply pixels (0 to 255).",
-            ),
-            click.option(
-                "--image-mean",
-                type=Numbers(),
-                default=(0.0,),
-                show_default="0",
-                help="Then subtract: one number, or one a channel.",
-            ),
-            click.option(
-                "--image-std",
-                type=Numbers(),
-                default=(1.0,),
-                show_default="1",
-                help="Then divide: one number, or one a channel.",
-            ),
-            click.option(
-                "--image-layout", type=click.Choice(get_args(Layout)), help="Default: read off the model's shape."
-            ),
-        )
-    ):
-        function = decorate(function)
-    return function
 
 
 def unique(pairs: Iterable[tuple[str, V]], option: str) -> dict[str, V]:

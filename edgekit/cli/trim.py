@@ -7,11 +7,9 @@ from typing import Any
 import click
 
 from edgekit import console, pipeline
-from edgekit.cli import options
+from edgekit.cli import case_options, options
 from edgekit.console import Column
 from edgekit.errors import UsageError
-from edgekit.golden.images import ImageOptions
-from edgekit.golden.make import CaseOptions
 from edgekit.trim import plan as plans
 from edgekit.trim.output import Packing
 from edgekit.trim.plan import PassRecord, Plan
@@ -82,13 +80,7 @@ class Size(click.ParamType[int]):
               help="Where nothing can be run, apply the passes that cannot change an answer.")  # fmt: skip
 @click.option("--sample", "-s", "samples", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
               help="A real input to prove with, as in 'edgekit build'. Repeatable.")  # fmt: skip
-@options.image_options
-@click.option("--feed-back", "feed_back", multiple=True, type=options.Link(), metavar="OUTPUT=INPUT",
-              help="Give an output back as an input, in a loop of --steps runs. Repeatable.")  # fmt: skip
-@click.option("--steps", type=click.IntRange(1, 1000), default=4, show_default=True,
-              help="How many runs a --feed-back loop has.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
-              help="The seed of the generated cases.")  # fmt: skip
+@case_options.case_options
 @click.option("--plan", type=click.Path(path_type=Path), metavar="FILE",
               help="Where the plan is written. Default: beside the output, as NAME.plan.json.")  # fmt: skip
 @options.json_option
@@ -122,19 +114,7 @@ def _options(values: dict[str, Any]) -> TrimOptions:
     if values["keep_metadata"] and values["drop_metadata"]:
         raise UsageError("--keep-metadata and --drop-metadata exclude each other.")
     return TrimOptions(
-        cases=CaseOptions(
-            samples=values["samples"],
-            image=ImageOptions(
-                size=values["image_size"],
-                mean=values["image_mean"],
-                std=values["image_std"],
-                scale=values["image_scale"],
-                layout=values["image_layout"],
-            ),
-            feed_back=options.unique(values["feed_back"], "--feed-back"),
-            steps=values["steps"],
-            seed=values["seed"],
-        ),
+        cases=case_options.cases(values),
         shape=Shape(
             inputs=_names(values["inputs"]),
             outputs=_names(values["outputs"]),
