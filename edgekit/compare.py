@@ -5,14 +5,14 @@ magnitude of that reference output: an error of 1e-4 on values near 300 is not a
 infinity the same infinity. What has no tolerance (integers, bools, strings) must be equal.
 """
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from edgekit.errors import UsageError
+from edgekit.errors import UsageError, did_you_mean
 from edgekit.metrics import measure
 from edgekit.records.cases import CaseSet, GoldenCase, Tolerance
 from edgekit.records.run_record import CaseRun, RunRecord
+from edgekit.records.store import Conditions
 from edgekit.records.tensors import Array, Value
 from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, Verdict, VerdictStatus
 
@@ -83,13 +83,33 @@ def judge(
     )
 
 
+def judge_under(
+    conditions: Conditions, case_set: CaseSet, record: RunRecord | None, *, execution_provider: str | None = None
+) -> Verdict:
+    """Judge a record under the conditions of its run. ``execution_provider`` and what is raised: see ``judge``."""
+    return judge(
+        case_set,
+        record,
+        title=conditions.title,
+        target=conditions.target,
+        cases=conditions.cases,
+        tolerance=conditions.tolerance,
+        allow_fallback=conditions.allow_fallback,
+        manifest_sha256=conditions.manifest_sha256,
+        no_record=conditions.no_record,
+        execution_provider=execution_provider,
+    )
+
+
 def _expected_cases(case_set: CaseSet, ids: Sequence[str] | None) -> tuple[GoldenCase, ...]:
     known = {case.id: case for case in case_set.cases}
     if ids is None:
         return case_set.cases
     for wanted in ids:
         if wanted not in known:
-            raise UsageError(f"There is no case '{wanted}'{_nearest(wanted, known)}", hint=f"Cases: {_listed(known)}.")
+            raise UsageError(
+                f"There is no case '{wanted}'.{did_you_mean(wanted, known)}", hint=f"Cases: {_listed(known)}."
+            )
     return tuple(known[wanted] for wanted in dict.fromkeys(ids))
 
 
@@ -98,7 +118,7 @@ def _checked(tolerance: Mapping[str, Tolerance], case_set: CaseSet) -> Mapping[s
     for name in tolerance:
         if name not in known:
             raise UsageError(
-                f"A tolerance is given for '{name}', which is not an output{_nearest(name, known)}",
+                f"A tolerance is given for '{name}', which is not an output.{did_you_mean(name, known)}",
                 hint=f"Outputs: {_listed(known)}.",
             )
     return tolerance
@@ -314,8 +334,3 @@ def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
     every = list(names)
     shown = ", ".join(f"'{name}'" for name in every[:_NAMED])
     return shown + (f" and {len(every) - _NAMED} more" if len(every) > _NAMED else "") if every else "none"
-
-
-def _nearest(name: str, known: Mapping[str, object]) -> str:
-    matches = difflib.get_close_matches(name, list(known), n=1)
-    return f". Did you mean '{matches[0]}'?" if matches else "."

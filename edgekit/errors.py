@@ -11,6 +11,8 @@
 Messages take strings and numbers only, so that this module stays at the bottom of the house.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import ClassVar
 
 
@@ -60,3 +62,9 @@ class ParityError(EdgekitError):
     """Parity failed, or did not run."""
 
     exit_code = 6
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the sentence " Did you mean '…'?" with the known name nearest to ``name``; "" when none is near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f" Did you mean '{near[0]}'?" if near else ""

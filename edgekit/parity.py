@@ -14,6 +14,7 @@ from edgekit.records import store
 from edgekit.records.cases import CaseSet, Tolerance
 from edgekit.records.manifest import Manifest
 from edgekit.records.run_record import RunRecord
+from edgekit.records.store import Conditions
 from edgekit.records.verdict import Verdict
 from edgekit.runners import local
 from edgekit.runners.browsers import Gpu
@@ -94,21 +95,12 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
     progress("Checking the bundle's files")
     bundle = open_bundle(folder)
     case_set = load_cases(bundle)
-    manifest = bundle.manifest
+    asked = _conditions(bundle, options)
+    provider = first_execution_provider(bundle.manifest)
 
     def judge(record: RunRecord | None, no_record: str | None = None) -> Verdict:
-        return compare.judge(
-            case_set,
-            record,
-            title=manifest.title,
-            target=manifest.target,
-            cases=options.cases,
-            tolerance=options.tolerance,
-            allow_fallback=options.allow_fallback,
-            manifest_sha256=bundle.manifest_sha256,
-            no_record=no_record,
-            execution_provider=first_execution_provider(manifest),
-        )
+        conditions = replace(asked, no_record=no_record)
+        return compare.judge_under(conditions, case_set, record, execution_provider=provider)
 
     judge(None)  # refuses unknown cases and outputs before a browser starts
     _check_variant(bundle, options.variant)
@@ -140,7 +132,7 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
     timings = () if record is None else timing_rows(record, desktop)
     result = ParityResult(verdict, case_set, record, desktop, timings, hint)
     if options.output is not None:
-        _save(options.output, bundle, options, result)
+        _save(options.output, bundle, asked, result)
     return result
 
 
@@ -188,20 +180,22 @@ def _check_variant(bundle: Bundle, variant: str | None) -> None:
         raise UsageError(f"The bundle has no variant '{variant}'.", hint=f"Its variants: {', '.join(shipped)}.")
 
 
-def _save(folder: Path, bundle: Bundle, options: ParityOptions, result: ParityResult) -> None:
-    conditions = store.Conditions(
+def _conditions(bundle: Bundle, options: ParityOptions) -> Conditions:
+    return Conditions(
         title=bundle.manifest.title,
         target=bundle.manifest.target,
         cases=options.cases,
         tolerance=options.tolerance,
         allow_fallback=options.allow_fallback,
         manifest_sha256=bundle.manifest_sha256,
-        no_record=result.verdict.reasons[0] if result.record is None else None,
         command=options.command,
     )
+
+
+def _save(folder: Path, bundle: Bundle, asked: Conditions, result: ParityResult) -> None:
     store.save_run(
         folder,
-        conditions=conditions,
+        conditions=replace(asked, no_record=result.verdict.reasons[0] if result.record is None else None),
         case_set=result.case_set,
         record=result.record,
         verdict=result.verdict,

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from edgekit import __version__, console
-from edgekit.errors import EdgekitError, LimitError, UsageError
+from edgekit.errors import EdgekitError, LimitError, UsageError, did_you_mean
 
 SUMMARIES: dict[str, str] = {
     "inspect": "Show what a model is: inputs, outputs, operators, weights.",
@@ -55,11 +55,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in SUMMARIES:
-            import difflib
-
-            near = difflib.get_close_matches(args[0], SUMMARIES, n=1)
-            guess = f" Did you mean '{near[0]}'?" if near else ""
-            raise click.UsageError(f"No such command '{args[0]}'.{guess}", ctx)
+            raise click.UsageError(f"No such command '{args[0]}'.{did_you_mean(args[0], SUMMARIES)}", ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -10,7 +10,7 @@ from edgekit import console
 from edgekit.bundle.destination import check_outside_bundles
 from edgekit.bundle.open import Bundle, load_cases, open_bundle
 from edgekit.cli.options import json_option
-from edgekit.compare import judge
+from edgekit.compare import judge_under
 from edgekit.errors import UsageError
 from edgekit.files import write_atomic
 from edgekit.parity import first_execution_provider
@@ -73,18 +73,8 @@ def _entry(run: SavedRun, given: tuple[Bundle, CaseSet] | None) -> Entry:
             f"{run.place} has no golden cases beside it to be judged by.",
             hint="Name the bundle that it was recorded from with --bundle.",
         )
-    verdict = judge(
-        case_set,
-        run.record,
-        title=conditions.title,
-        target=conditions.target,
-        cases=conditions.cases,
-        tolerance=conditions.tolerance,
-        allow_fallback=conditions.allow_fallback,
-        manifest_sha256=conditions.manifest_sha256,
-        no_record=conditions.no_record,
-        execution_provider=first_execution_provider(manifest) if manifest is not None else None,
-    )
+    provider = first_execution_provider(manifest) if manifest is not None else None
+    verdict = judge_under(conditions, case_set, run.record, execution_provider=provider)
     return Entry(verdict, run.record, run.desktop, case_set, conditions.command)
 
 

@@ -6,7 +6,7 @@ dimensions first.
 
 import difflib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,11 +116,16 @@ def substitute(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
     if left:
         known = free_dimensions(proto)
         key = min(left)
-        nearest = difflib.get_close_matches(key, known, n=1)
-        raise UsageError(
-            f"The model has no free dimension '{key}'{f'; did you mean {nearest[0]!r}?' if nearest else ''}.",
-            hint=f"Free dimensions of its inputs: {', '.join(known) or 'none'}.",
-        )
+        raise unknown_dimension(key, known)
+
+
+def unknown_dimension(key: str, known: Sequence[str]) -> UsageError:
+    """Return the refusal of a dimension that the model's inputs do not have."""
+    nearest = difflib.get_close_matches(key, known, n=1)
+    return UsageError(
+        f"The model has no free dimension '{key}'{f'; did you mean {nearest[0]!r}?' if nearest else ''}.",
+        hint=f"Free dimensions of its inputs: {', '.join(known) or 'none'}.",
+    )
 
 
 def free_dimensions(proto: onnx.ModelProto) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ which sizes a graph takes, so this module only proposes, in an order that finds 
 onnxruntime decides (see ``edgekit.golden.probe``).
 """
 
-import difflib
 import itertools
 import math
 import re
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edgekit.errors import UsageError
+from edgekit.facts.shapes import unknown_dimension
 from edgekit.facts.survey import Argument
 from edgekit.golden.inputs import FLOATS
 
@@ -73,11 +73,7 @@ def free_axes(inputs: Sequence[Argument], frozen: Sizes) -> tuple[Axis, ...]:
 
 def _check_frozen(key: str, size: int, known: tuple[str, ...]) -> None:
     if key not in known:
-        nearest = difflib.get_close_matches(key, known, n=1)
-        raise UsageError(
-            f"The model has no free dimension '{key}'{f'; did you mean {nearest[0]!r}?' if nearest else ''}.",
-            hint=f"Free dimensions of its inputs: {', '.join(known) or 'none'}.",
-        )
+        raise unknown_dimension(key, known)
     if size < 1:
         raise UsageError(f"The size {size} of dimension '{key}' is below 1.")
 

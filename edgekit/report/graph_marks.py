@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from edgekit.compare import judge
+from edgekit.compare import judge_under
 from edgekit.errors import UsageError
 from edgekit.files import sha256_file
 from edgekit.records.store import Conditions, SavedRun
@@ -24,18 +24,7 @@ def marks_of(run: SavedRun, model: Path) -> Marks:
             f"has {found[:16]}….",
             hint="Name the model in the bundle that the record was made from.",
         )
-    asked = run.conditions or Conditions(title=run.place.stem)
-    verdict = judge(
-        run.case_set,
-        run.record,
-        title=asked.title,
-        target=asked.target,
-        cases=asked.cases,
-        tolerance=asked.tolerance,
-        allow_fallback=asked.allow_fallback,
-        manifest_sha256=asked.manifest_sha256,
-        no_record=asked.no_record,
-    )
+    verdict = judge_under(run.conditions or Conditions(title=run.place.stem), run.case_set, run.record)
     judged = [output for output in verdict.outputs if output.status != "not_comparable"]
     wrong = {output.output for output in judged if output.status != "match"}
     right = {output.output for output in judged} - wrong

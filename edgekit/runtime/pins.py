@@ -3,12 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from edgekit import resources
-from edgekit.errors import UsageError
+from edgekit.errors import UsageError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,8 @@ class Pins:
         by_id = {variant.id: variant for variant in self.variants}
         for variant_id in ids:
             if variant_id not in by_id:
-                near = get_close_matches(variant_id, by_id, n=1)
-                guess = f". Did you mean '{near[0]}'?" if near else "."
                 raise UsageError(
-                    f"{what}: {self.package} has no variant '{variant_id}'{guess}",
+                    f"{what}: {self.package} has no variant '{variant_id}'.{did_you_mean(variant_id, by_id)}",
                     hint=f"Variants: {', '.join(by_id)}.",
                 )
         return tuple(by_id[variant_id] for variant_id in ids)

@@ -1,6 +1,5 @@
 """Device targets: one TOML file each, read into a frozen ``Target``. Nothing else in the code knows a target's name."""
 
-import difflib
 import math
 import tomllib
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from edgekit import resources
-from edgekit.errors import UsageError
+from edgekit.errors import UsageError, did_you_mean
 from edgekit.records.cases import Tolerance
 from edgekit.records.tensors import NUMPY_DTYPES
 
@@ -83,7 +82,7 @@ def load(target_id: str, folder: Path | None = None) -> Target:
     known = ids(folder)
     if target_id not in known:
         raise UsageError(
-            f"There is no target '{target_id}'.{_nearest(target_id, known)}",
+            f"There is no target '{target_id}'.{did_you_mean(target_id, known)}",
             hint=f"Targets: {', '.join(known) or 'none'}. 'edgekit targets' describes them.",
         )
     document = _resolve(target_id, _folder(folder))
@@ -121,7 +120,8 @@ def _resolve(target_id: str, folder: Path) -> dict[str, Any]:
     known = sorted(beside if folder == own else beside | set(ids(own)))
     if base_id not in known:
         raise UsageError(
-            f"{folder / f'{target_id}.toml'} extends '{base_id}', which is no target.{_nearest(str(base_id), known)}",
+            f"{folder / f'{target_id}.toml'} extends '{base_id}', which is no target."
+            f"{did_you_mean(str(base_id), known)}",
             hint=f"It may extend: {', '.join(known)}. Those that come with edgekit count, too.",
         )
     base = _read(base_id, folder if base_id in beside else own)
@@ -145,7 +145,7 @@ def _build(kind: type[Any], document: Mapping[str, Any], file: str, place: str) 
     for key in document:
         if key not in known:
             raise UsageError(
-                f"{file}: unknown key '{place}{key}'.{_nearest(key, known)}", hint=f"Keys here: {', '.join(known)}."
+                f"{file}: unknown key '{place}{key}'.{did_you_mean(key, known)}", hint=f"Keys here: {', '.join(known)}."
             )
     for f in fields(kind):
         if f.name in document:
@@ -189,13 +189,8 @@ def _check(target: Target, file: str) -> None:
     for dtype, tolerance in target.tolerance.items():
         if dtype not in NUMPY_DTYPES:
             raise UsageError(
-                f"{file}: 'tolerance.{dtype}' is for no dtype.{_nearest(dtype, tuple(NUMPY_DTYPES))}",
+                f"{file}: 'tolerance.{dtype}' is for no dtype.{did_you_mean(dtype, NUMPY_DTYPES)}",
                 hint=f"dtypes: {', '.join(NUMPY_DTYPES)}.",
             )
         if not (0 <= tolerance.relative < math.inf and 0 <= tolerance.absolute < math.inf):
             raise UsageError(f"{file}: 'tolerance.{dtype}' must hold finite numbers of 0 or more.")
-
-
-def _nearest(key: str, known: tuple[str, ...] | list[str]) -> str:
-    matches = difflib.get_close_matches(key, known, n=1)
-    return f" Did you mean '{matches[0]}'?" if matches else ""

@@ -36,3 +36,8 @@ def test_an_error_keeps_its_message_and_hint() -> None:
 def test_a_hint_must_be_named() -> None:
     with pytest.raises(TypeError):
         EdgekitError("message", "hint")  # type: ignore[misc]
+
+
+def test_a_name_that_is_near_a_known_one_is_guessed_and_another_is_not() -> None:
+    assert errors.did_you_mean("webgpo", ["wasm", "webgpu"]) == " Did you mean 'webgpu'?"
+    assert errors.did_you_mean("phone", ["wasm", "webgpu"]) == ""
