@@ -10,8 +10,8 @@ from edgekit.files import sha256_file
 from edgekit.runtime import glue, pins
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Pins, Variant
-from edgekit.wasm import module as wasm
-from edgekit.wasm.module import WasmError
+from edgekit.wasm import module, sections
+from edgekit.wasm.binary import WasmError
 
 _HINT = "All files must come from one build: copy the whole dist folder of one onnxruntime-web."
 _BANNER = re.compile(r"ONNX Runtime Web v(\d+\.\d+\.\d+[\w.+-]*)")
@@ -103,9 +103,9 @@ def _package_version(path: Path) -> dict[str, str]:
 def _check_wasm(folder: Path, variant: Variant, version: str) -> None:
     data = (folder / variant.wasm).read_bytes()
     try:
-        module = wasm.parse(data)
-        exports = {entry.name for entry in wasm.exports(module)}
-        imports = wasm.imports(module)
+        parsed = module.parse(data)
+        exports = {entry.name for entry in sections.exports(parsed)}
+        imports = sections.imports(parsed)
     except WasmError as error:
         raise UsageError(f"{folder / variant.wasm} is not a WebAssembly module: {error}.", hint=_HINT) from error
     # A development build is 1.31.0-dev.something to npm, and 1.31.0 to itself.

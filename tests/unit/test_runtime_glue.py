@@ -2,7 +2,7 @@ import pytest
 
 from edgekit.runtime import glue, pins
 from edgekit.runtime.fetch import fetch
-from edgekit.wasm import module as wasm
+from edgekit.wasm import module, sections
 
 TEXT = (
     "function Oa(){Pa={T:Qa,f:Ra,\na:x};return{a:Pa}}function a(c){I=c.exports;c=I;"
@@ -39,9 +39,9 @@ def test_each_real_glue_fits_its_own_wasm_and_no_other(variant: pins.Variant) ->
     assert "_OrtRun" in found.reads.values()
     fits = []
     for other in pins.load().variants:
-        module = wasm.parse((folder / other.wasm).read_bytes())
-        exports = {entry.name for entry in wasm.exports(module)}
-        wanted = {(entry.module, entry.name) for entry in wasm.imports(module)}
+        parsed = module.parse((folder / other.wasm).read_bytes())
+        exports = {entry.name for entry in sections.exports(parsed)}
+        wanted = {(entry.module, entry.name) for entry in sections.imports(parsed)}
         given = {(module_name, name) for module_name, names in found.gives.items() for name in names}
         if set(found.reads) <= exports and wanted <= given:
             fits.append(other.id)

@@ -3,7 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgekit.runtime.fetch import fetch
-from edgekit.wasm.module import MAGIC, Export, Import, Kind, Reader, SectionId, WasmError, exports, imports, parse
+from edgekit.wasm.binary import Reader, WasmError
+from edgekit.wasm.module import MAGIC, SectionId, parse
+from edgekit.wasm.sections import Export, Import, Kind, exports, imports
+from edgekit.wasm.types import GlobalType, Limits, TableType, ValueType
 
 
 def unsigned(value: int, padding: int = 0) -> bytes:
@@ -34,10 +37,10 @@ def test_imports_and_exports_are_read() -> None:
     module = parse(TINY)
     assert [section.id for section in module.sections] == [1, 0, 2, 7]
     assert imports(module) == (
-        Import("env", "f", Kind.FUNCTION),
-        Import("env", "t", Kind.TABLE),
-        Import("env", "m", Kind.MEMORY),
-        Import("env", "g", Kind.GLOBAL),
+        Import("env", "f", Kind.FUNCTION, 0),
+        Import("env", "t", Kind.TABLE, TableType(ValueType("ref", True, "func"), Limits(1, None, False, False))),
+        Import("env", "m", Kind.MEMORY, Limits(1, 2, True, False)),
+        Import("env", "g", Kind.GLOBAL, GlobalType(ValueType("i32"), True)),
     )
     assert exports(module) == (Export("f", Kind.FUNCTION, 0), Export("é", Kind.MEMORY, 0))
     found = module.section(SectionId.EXPORT)
