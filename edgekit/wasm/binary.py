@@ -51,6 +51,10 @@ class Reader:
 
     def unsigned(self, bits: int = 32) -> int:
         """Read an unsigned LEB128 number of at most ``bits`` bits; it may be padded, as in the standard."""
+        at = self.at
+        if at < len(self.data) and self.data[at] < 0x80:  # most are of one byte
+            self.at = at + 1
+            return self.data[at]
         start, value = self.offset, 0
         for shift in range(0, bits, 7):
             byte = self.byte()

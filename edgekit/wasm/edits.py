@@ -29,7 +29,7 @@ def record(module: Module, base: int) -> Module:
 
     def noted(k: int, body: Body) -> bytes:
         start = body.locals_bytes()
-        flag = _address(limits, k) + _I32_CONST + b"\1" + _I32_STORE8 + b"\0" + unsigned_bytes(base)
+        flag = _address(limits, k) + _constant(1) + _I32_STORE8 + b"\0" + unsigned_bytes(base)
         return body.data[:start] + flag + body.data[start:]
 
     return with_bodies(module, noted)
@@ -62,13 +62,17 @@ def _number(k: int, ids: Mapping[int, int] | None) -> int:
 
 def _stub(limits: Limits, miss_address: int, number: int) -> bytes:
     store = _ATOMIC_STORE if limits.shared else _I32_STORE
-    value = signed_bytes(number - (1 << 32) if number >= 1 << 31 else number)
-    act = _address(limits, miss_address) + _I32_CONST + value + store + _WORD_ALIGNMENT + b"\0"
+    act = _address(limits, miss_address) + _constant(number) + store + _WORD_ALIGNMENT + b"\0"
     return b"\0" + act + _UNREACHABLE + _END
 
 
 def _address(limits: Limits, address: int) -> bytes:
-    return (_I64_CONST if limits.wide else _I32_CONST) + signed_bytes(address)
+    return _I64_CONST + signed_bytes(address) if limits.wide else _constant(address)
+
+
+def _constant(value: int) -> bytes:
+    """Return i32.const of a u32; the format writes it signed."""
+    return _I32_CONST + signed_bytes(value - (value >> 31 << 32))
 
 
 def _check_miss_address(module: Module, limits: Limits, address: int) -> None:
@@ -81,6 +85,5 @@ def _check_miss_address(module: Module, limits: Limits, address: int) -> None:
 
 
 def _require_inside(limits: Limits, start: int, size: int) -> None:
-    end = min(limits.least * PAGE_BYTES, 1 << 31)  # an address over 2**31 would need a negative constant
-    if start < 0 or start + size > end:
+    if start < 0 or start + size > limits.least * PAGE_BYTES:
         raise EditError(f"The addresses {start} to {start + size} are not all inside the memory.")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from edgekit.wasm.binary import Reader, WasmError
-from edgekit.wasm.opcodes import ONE_BYTE, PREFIXED, Opcode, Shape
+from edgekit.wasm.opcodes import ONE_BYTE, PREFIXED, Shape
 from edgekit.wasm.types import block_type, heap_type, value_type
 
 
@@ -42,6 +42,11 @@ def _memory(reader: Reader) -> tuple[int, int, int]:
     return flags & 0x3F, reader.unsigned(64), memory
 
 
+def _zero(reader: Reader) -> tuple[()]:
+    reader.flag(range(1), "fence")
+    return ()
+
+
 def _labels(reader: Reader) -> tuple[int, ...]:
     return tuple(reader.unsigned() for _ in range(reader.count("labels") + 1))
 
@@ -55,7 +60,9 @@ def _catch(reader: Reader) -> tuple[str | int, ...]:
     return (word, *(reader.unsigned() for _ in range(indices)))
 
 
-_IMMEDIATES: dict[Shape, Callable[[Reader], tuple[Any, ...]]] = {
+_Read = Callable[[Reader], tuple[Any, ...]]
+
+_IMMEDIATES: dict[Shape, _Read] = {
     Shape.NONE: lambda reader: (),
     Shape.INDEX: lambda reader: (reader.unsigned(),),
     Shape.INDICES: lambda reader: (reader.unsigned(), reader.unsigned()),
@@ -72,21 +79,29 @@ _IMMEDIATES: dict[Shape, Callable[[Reader], tuple[Any, ...]]] = {
     Shape.I64: lambda reader: (reader.signed(64),),
     Shape.F32: lambda reader: (reader.take(4),),
     Shape.F64: lambda reader: (reader.take(8),),
-    Shape.ZERO: lambda reader: (reader.flag(range(1), "fence"),),
+    Shape.ZERO: _zero,
 }
+
+
+# By the code's only byte: the name, and how the immediates are read, if there are any.
+_BY_BYTE: list[tuple[str, _Read | None] | None] = [None] * 256
+for _code, _opcode in ONE_BYTE.items():
+    _BY_BYTE[_code] = (_opcode.name, None if _opcode.shape is Shape.NONE else _IMMEDIATES[_opcode.shape])
 
 
 def instruction(reader: Reader) -> Instruction:
     """Read one instruction. Raises WasmError with the offset of an unknown opcode or flag."""
     offset, code = reader.offset, reader.byte()
-    opcode: Opcode | None
-    if code in PREFIXED:
-        sub = reader.unsigned()
-        opcode, written = PREFIXED[code].get(sub), f"{code:#x} {sub:#x}"
-    else:
-        opcode, written = ONE_BYTE.get(code), f"{code:#x}"
+    known = _BY_BYTE[code]
+    if known is not None:
+        name, read = known
+        return Instruction(offset, name, () if read is None else read(reader))
+    if code not in PREFIXED:
+        raise WasmError(offset, f"There is no instruction with code {code:#x}")
+    second = reader.unsigned()
+    opcode = PREFIXED[code].get(second)
     if opcode is None:
-        raise WasmError(offset, f"There is no instruction with code {written}")
+        raise WasmError(offset, f"There is no instruction with code {code:#x} {second:#x}")
     return Instruction(offset, opcode.name, _IMMEDIATES[opcode.shape](reader))
 
 

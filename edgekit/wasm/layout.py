@@ -14,7 +14,8 @@ from edgekit.wasm.types import Limits
 
 PAGE_BYTES = 65536
 _CONSTANTS = ("i32.const", "i64.const")
-# Between recorded flags and the data below them, and at the bottom of memory, where null pointers lead.
+# Between recorded flags and the data below them: wasm-ld puts a word there, with which threads agree on who fills the
+# memory. And at the bottom of memory, where null pointers lead.
 _GUARD_BYTES = 4096
 
 
@@ -119,11 +120,11 @@ def _start_writes(module: Module) -> tuple[set[int], list[range]]:
     copied: set[int] = set()
     written: list[range] = []
     index = sections.start(module)
-    own = None if index is None else index - code.imported_functions(module)
-    if own is None or own < 0:
+    own, bodies = None if index is None else index - code.imported_functions(module), code.bodies(module)
+    if own is None or not 0 <= own < len(bodies):
         return copied, written
     before: list[Instruction] = []
-    for one in code.instructions(code.bodies(module)[own]):
+    for one in code.instructions(bodies[own]):
         constants = [b.immediates[0] for b in before[-3:] if b.name in _CONSTANTS]
         if one.name in ("memory.init", "memory.fill") and one.immediates[-1] == 0 and len(constants) == 3:
             target, _, size = constants

@@ -11,6 +11,7 @@ from edgekit.wasm.module import Module
 from edgekit.wasm.opcodes import ONE_BYTE, PREFIXED, Opcode, Shape
 
 _REFERRING = ("call", "return_call", "ref.func")
+_REFERRING_CODES = frozenset(code for code, one in ONE_BYTE.items() if one.name in _REFERRING)
 
 
 def direct_references(module: Module) -> tuple[frozenset[int], ...]:
@@ -40,17 +41,18 @@ def table_functions(module: Module) -> frozenset[int]:
 def _references(body: Body) -> Iterable[int]:
     reader = Reader(body.data, body.offset)
     reader.at = body.locals_bytes()
-    skip = _SKIPPED.match
-    data, end = body.data, len(body.data)
+    data, end, skip = body.data, len(body.data), _SKIPPED.match
     while True:
         match = skip(data, reader.at)
         if match is not None:
             reader.at = match.end()
         if reader.at >= end:
             return
-        one = instruction(reader)
-        if one.name in _REFERRING:
-            yield one.immediates[0]
+        if data[reader.at] in _REFERRING_CODES:
+            reader.at += 1
+            yield reader.unsigned()
+        else:
+            instruction(reader)
 
 
 def _pattern() -> re.Pattern[bytes]:
