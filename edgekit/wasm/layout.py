@@ -60,7 +60,7 @@ def layout(module: Module) -> MemoryLayout:
     to the data's end, which is known when every segment is passive and the memory shared: then the start function fills
     the zeros too. Otherwise an exported global ``__stack_low`` or ``__data_end`` must say it.
     """
-    top, data = _stack_top(module), data_ranges(module)
+    limits, top, data = memory(module), _stack_top(module), data_ranges(module)
     if any(one.start < top < one.stop for one in data):
         raise EditError("The stack pointer starts inside the data.")
     below = [one for one in data if one.stop <= top and one]
@@ -70,11 +70,11 @@ def layout(module: Module) -> MemoryLayout:
         low = stated
     elif above and not below:
         low = 0
-    elif below and not above and memory(module).shared and _all_passive(module):
+    elif below and not above and limits.shared and _all_passive(module):
         low = max(one.stop for one in below)
     else:
         raise EditError("The low end of the stack cannot be told: zeroed data may lie between it and the known data.")
-    if not max((one.stop for one in below), default=0) <= low < top <= memory(module).least * PAGE_BYTES:
+    if not max((one.stop for one in below), default=0) <= low < top <= limits.least * PAGE_BYTES:
         raise EditError(f"The stack would lie in addresses {low} to {top}, which data or the memory's end contradict.")
     return MemoryLayout(data, range(low, top))
 
