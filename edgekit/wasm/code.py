@@ -5,7 +5,7 @@ of imported functions.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from edgekit.wasm import sections
 from edgekit.wasm.binary import Reader, WasmError, unsigned_bytes
@@ -22,7 +22,7 @@ class Body:
     """``size`` is the size as written; ``data`` the locals and the instructions; ``offset`` where they lie."""
 
     size: bytes
-    data: bytes
+    data: bytes = field(repr=False)
     offset: int
 
     def locals_(self) -> tuple[tuple[int, ValueType], ...]:

@@ -7,7 +7,7 @@ proposal's shared memories and both forms of exception handling. Function indice
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from edgekit.wasm.binary import Reader, WasmError, unsigned_bytes
@@ -47,7 +47,7 @@ class Section:
 
     id: SectionId
     header: bytes
-    payload: bytes
+    payload: bytes = field(repr=False)  # megabytes
     offset: int
 
     def custom_name(self) -> str:

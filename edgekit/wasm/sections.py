@@ -5,7 +5,7 @@ fit, bytes left over.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
@@ -82,7 +82,7 @@ class Segment:
 
     memory: int | None
     where: tuple[Instruction, ...] | None
-    data: bytes
+    data: bytes = field(repr=False)
     offset: int
 
 

@@ -1,30 +1,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wasm_modules import RUNTIMES, runtime, section, unsigned
 
-from edgekit.runtime.fetch import fetch
 from edgekit.wasm.binary import Reader, WasmError
 from edgekit.wasm.module import MAGIC, SectionId, parse
 from edgekit.wasm.sections import Export, Import, Kind, exports, imports
 from edgekit.wasm.types import GlobalType, Limits, TableType, ValueType
-
-
-def unsigned(value: int, padding: int = 0) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    for _ in range(padding):
-        out[-1] |= 0x80
-        out.append(0)
-    return bytes(out)
-
-
-def section(number: int, payload: str, padding: int = 0) -> bytes:
-    data = bytes.fromhex(payload)
-    return bytes([number]) + unsigned(len(data), padding) + data
-
 
 # env.f: function, env.t: funcref table, env.m: shared memory 1..2, env.g: mutable i32; exports f and "é" (memory 0).
 TYPES = "01 60 00 00"
@@ -208,9 +190,31 @@ def test_malformed_sections_are_refused_when_they_are_read(text: str, message: s
         (imports if text.startswith("02") else exports)(module)
 
 
-def test_the_real_runtime_survives_and_shows_its_names() -> None:
-    data = (fetch().folder / "ort-wasm-simd-threaded.wasm").read_bytes()
-    module = parse(data)
-    assert module.to_bytes() == data
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_the_real_runtimes_survive_and_show_their_names(name: str) -> None:
+    module = parse(runtime(name))
+    assert module.to_bytes() == runtime(name)
     assert any(entry.kind is Kind.MEMORY for entry in imports(module))
     assert len(exports(module)) > 20
+
+
+def test_custom_sections_are_dropped_but_for_what_binaryen_must_know() -> None:
+    features, producers = b"\x0ftarget_features\0", b"\x09producers\0"
+    data = MAGIC + section(0, producers, 2) + section(1, TYPES, 1) + section(0, features, 3) + section(7, EXPORTS)
+    module = parse(data)
+    kept = module.without_custom()
+    assert kept.to_bytes() == MAGIC + section(1, TYPES, 1) + section(0, features, 3) + section(7, EXPORTS)
+    assert parse(kept.to_bytes()) == kept
+    assert module.without_custom(keep=()).to_bytes() == MAGIC + section(1, TYPES, 1) + section(7, EXPORTS)
+    assert module.without_custom(keep=("producers", "target_features")) == module
+    assert module.custom("producers") == module.sections[0]
+    assert module.custom("name") is None
+
+
+def test_other_contents_move_what_follows() -> None:
+    module = parse(TINY)
+    changed = module.with_payloads({SectionId.TYPE: b"\0" * 200})
+    assert parse(changed.to_bytes()) == changed
+    assert [one.payload for one in changed.sections[1:]] == [one.payload for one in module.sections[1:]]
+    assert changed.sections[1].offset == module.sections[1].offset + 200 - 4 + 1
+    assert module.with_payloads({SectionId.CODE: b"\0"}) == module
