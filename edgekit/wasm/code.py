@@ -31,9 +31,6 @@ class Body:
 
     def locals_bytes(self) -> int:
         """Return how many bytes the locals take: where the instructions begin in ``data``."""
-        # Nearly all bodies are so: no locals, or runs with one-byte numbers and types.
-        if self.data[:1] == b"\0":
-            return 1
         reader = Reader(self.data, self.offset)
         _locals(reader)
         return reader.at
@@ -74,10 +71,9 @@ def with_bodies(module: Module, edit: Callable[[int, Body], bytes | None]) -> Mo
 
     A body for which it gives None keeps its bytes, the padding of its size included.
     """
-    section = module.section(SectionId.CODE)
+    old, section = bodies(module), module.section(SectionId.CODE)
     if section is None:
         return module
-    old = bodies(module)
     reader = Reader(section.payload, section.offset)
     reader.unsigned()
     parts = [section.payload[: reader.at]]

@@ -22,10 +22,12 @@ def record(module: Module, base: int) -> Module:
     """Return the module with a first act for each defined function: store 1 in the byte at ``base`` + its code index.
 
     ``layout.flag_base`` finds a ``base`` in the unused low end of the main stack. The bytes lie in memory 0, so that
-    the functions which other threads enter are noted too. Raises EditError when they do not fit in memory 0.
+    the functions which other threads enter are noted too. Raises EditError when they are not in memory 0 or meet data.
     """
-    limits = memory(module)
-    _require_inside(limits, base, len(sections.functions(module)))
+    limits, count = memory(module), len(sections.functions(module))
+    _require_inside(limits, base, count)
+    if any(one.start < base + count and base < one.stop for one in data_ranges(module)):
+        raise EditError(f"The addresses {base} to {base + count} are not free of data.")
 
     def noted(k: int, body: Body) -> bytes:
         start = body.locals_bytes()

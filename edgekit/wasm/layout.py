@@ -39,7 +39,7 @@ def data_ranges(module: Module) -> tuple[range, ...]:
     """Return the addresses in memory 0 that data segments and the start function's fills cover, in order.
 
     The threaded builds keep their data in passive segments, which the start function copies to constant addresses once,
-    and it fills the rest (the zeros) with memory.fill. Raises EditError when the place of a segment is not constant.
+    and it fills the rest (the zeros) with memory.fill. Raises EditError when a place is not constant.
     """
     segments = sections.segments(module)
     ranges = []
@@ -126,7 +126,9 @@ def _start_writes(module: Module) -> tuple[set[int], list[range]]:
     before: list[Instruction] = []
     for one in code.instructions(bodies[own]):
         constants = [b.immediates[0] for b in before[-3:] if b.name in _CONSTANTS]
-        if one.name in ("memory.init", "memory.fill") and one.immediates[-1] == 0 and len(constants) == 3:
+        if one.name in ("memory.init", "memory.fill") and one.immediates[-1] == 0:
+            if len(constants) < 3:
+                raise EditError("The start function fills memory at an address that is not constant.")
             target, _, size = constants
             written.append(_range(target, size))
             if one.name == "memory.init":

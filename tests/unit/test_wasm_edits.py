@@ -210,3 +210,10 @@ def test_a_module_without_a_memory_and_flags_outside_of_it_are_refused() -> None
     for base in (128 * 65536 - 4, -1):
         with pytest.raises(EditError, match="not all inside the memory"):
             record(threads(), base)
+
+
+def test_flags_that_would_change_data_are_refused() -> None:
+    assert record(threads(), 1019) and record(threads(), 2000)
+    for base in (1020, 1025, 1103, 1999):
+        with pytest.raises(EditError, match=f"{base} to {base + 5} are not free of data"):
+            record(threads(), base)

@@ -108,7 +108,7 @@ def test_data_that_a_computed_start_puts_somewhere_is_not_guessed_at() -> None:
     assert copy in code.payload
     # The address is read from a global, and the instruction is as long as the constant was.
     moved = threads.with_payloads({SectionId.CODE: code.payload.replace(copy, b"\x23\x81\0" + copy[3:])})
-    with pytest.raises(EditError, match="passive data segment 0 goes cannot be told"):
+    with pytest.raises(EditError, match="fills memory at an address that is not constant"):
         data_ranges(moved)
 
 

@@ -98,8 +98,8 @@ HUGE = {
     "name": MAGIC + section(2, b"\1" + BILLIONS),
     "data": MAGIC + section(11, b"\1\1" + BILLIONS),
     "memory": MAGIC + section(5, b"\1\0" + BILLIONS),
-    "deep": code_module(b"\0" + b"\x02\x40" * 50_000),
-    "deep constant": MAGIC + section(6, b"\1\x7f\0" + b"\x41\0" * 50_000 + b"\x6a" * 49_999 + b"\x0b"),
+    "deep": code_module(b"\0" + b"\x02\x40" * 20_000),
+    "deep constant": MAGIC + section(6, b"\1\x7f\0" + b"\x41\0" * 20_000 + b"\x6a" * 19_999 + b"\x0b"),
 }
 
 
