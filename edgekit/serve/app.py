@@ -20,9 +20,9 @@ from edgekit.serve.inbox import Inbox, InboxFullError
 RECORDS_PATH = "records"
 
 # The page's own policy, sent as a header too: a header also governs what a <meta> element cannot (workers, frames).
-# 'wasm-unsafe-eval' compiles WebAssembly; blob: workers are the runtime's threads.
+# 'wasm-unsafe-eval' compiles WebAssembly. The runtime's worker has this policy too: it starts the runtime's threads.
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
     "style-src 'self'; img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {

@@ -61,3 +61,14 @@ function withCause(text, cause) {
   const below = errorText(cause);
   return text.includes(below) ? text : `${text} (${below})`;
 }
+
+/**
+ * @param {unknown} error
+ * @returns {boolean} whether WebAssembly trapped or the runtime aborted: after that nothing it says means anything
+ */
+export function isTrap(error) {
+  if (error instanceof WebAssembly.RuntimeError || (error instanceof RangeError && /call stack/i.test(error.message))) {
+    return true;
+  }
+  return error instanceof Error && (/\bAborted\(/.test(error.message) || isTrap(error.cause));
+}

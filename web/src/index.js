@@ -1,6 +1,8 @@
 /** @file What other code may import. */
 
 export { browserHost, findAdapter, readEnvironment, threadsFor } from './environment.js';
+export { Engine, EngineError } from './engine.js';
+export { RemoteEngine } from './engine-client.js';
 export { errorText } from './errors.js';
 export { fetchCases, timingCase } from './golden-cases.js';
 export { fetchModel, openFirst } from './open-model.js';

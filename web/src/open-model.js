@@ -4,9 +4,10 @@
  */
 
 import { fetchVerified, pathOf } from './download.js';
+import { Engine, EngineError } from './engine.js';
+import { RemoteEngine } from './engine-client.js';
 import { threadsFor } from './environment.js';
 import { errorText } from './errors.js';
-import { compileRuntime, loadRuntime } from './runtime-loader.js';
 import { Session } from './session.js';
 
 /**
@@ -14,6 +15,7 @@ import { Session } from './session.js';
  * @typedef {import('./records.js').Manifest} Manifest
  * @typedef {import('./records.js').Attempt} Attempt
  * @typedef {import('./records.js').Adapter} Adapter
+ * @typedef {import('./engine.js').AnyEngine} AnyEngine
  * @typedef {import('./environment.js').Host} Host
  * @typedef {import('./tensor.js').Value} Value
  * @typedef {import('./session.js').Run} Run
@@ -116,18 +118,13 @@ export async function openFirst(variants, options) {
       } catch (error) {
         note('refused', errorText(error));
         // Files that do not load say nothing about the provider: another build of it may load.
-        if (error instanceof Refusal) {
+        if (error instanceof EngineError && error.kind !== 'load') {
           refusedBy.set(execution_provider, id);
         }
       }
     }
   }
   return { opened: null, attempts };
-}
-
-/** The runtime is there, and it cannot run this model. */
-class Refusal extends Error {
-  name = 'Error';
 }
 
 /**
@@ -156,58 +153,67 @@ function whatIsMissing(variant, host, adapter) {
  * @param {Parameters<typeof openFirst>[1]} options
  * @returns {Promise<Opened>}
  */
-async function open(variant, { config, host, model, threads, probe, onStep }) {
-  const { now } = host;
+async function open(variant, options) {
+  const { config, host, model, threads, probe, onStep } = options;
   const what = `${variant.id} runtime`;
-  let started = now();
-  /** @returns {number} */
-  const lap = () => {
-    const begun = started;
-    started = now();
-    return started - begun;
-  };
-  const total = variant.wasm_bytes;
-  const wasm = await fetchVerified(host, variant.wasm_url, variant.wasm_sha256, (loaded) =>
-    onStep({ stage: 'download', what, loaded, total }),
-  );
-  const fetch_ms = model.fetch_ms + lap();
-  onStep({ stage: 'compile', what });
-  const module = await compileRuntime(wasm.bytes);
-  const compile_ms = lap();
-  onStep({ stage: 'create', what });
+  const started = host.now();
+  const { engine, wasm, threads: most } = await fetchRuntime(variant, what, options);
+  const fetch_ms = model.fetch_ms + host.now() - started;
   const absolute = (/** @type {string} */ url) => new URL(url, host.baseUrl).href;
-  const runtime = await loadRuntime(
-    { apiUrl: absolute(variant.api_url), mjsUrl: absolute(variant.mjs_url), module },
-    { threads: threadsFor(threads, host.environment), importModule: host.importModule },
-  );
-  const raw = await runtime.createSession(model.bytes, model.externalData, variant.execution_provider).catch(refuse);
-  const create_ms = lap();
-  const session = new Session(raw, config.model.outputs, now);
-  let firstRun = null;
-  if (probe !== null) {
-    onStep({ stage: 'first run', what });
-    try {
-      firstRun = await session.run(probe);
-    } catch (error) {
-      await session.dispose().catch(() => {}); // what matters is why the run failed
-      refuse(error);
-    }
-  }
-  return {
-    session,
-    variant,
-    runtime_version: runtime.version,
-    threads: runtime.threads,
-    runtime_sha256: wasm.sha256,
-    timings: { fetch_ms, compile_ms, create_ms, first_run_ms: firstRun?.run_ms ?? null },
-    firstRun,
+  const request = {
+    wasm: wasm.bytes,
+    apiUrl: absolute(variant.api_url),
+    mjsUrl: absolute(variant.mjs_url),
+    threads: Math.min(most, threadsFor(threads, host.environment)),
+    model: model.bytes,
+    externalData: model.externalData,
+    executionProvider: variant.execution_provider,
+    missAddress: null,
   };
+  try {
+    const { compile_ms, create_ms, ...running } = await engine.open(request, (stage) => onStep({ stage, what }));
+    const session = new Session(engine, config.model.outputs);
+    let firstRun = null;
+    if (probe !== null) {
+      onStep({ stage: 'first run', what });
+      firstRun = await session.run(probe);
+    }
+    return {
+      session,
+      variant,
+      runtime_version: running.version,
+      threads: running.threads,
+      runtime_sha256: wasm.sha256,
+      timings: { fetch_ms, compile_ms, create_ms, first_run_ms: firstRun?.run_ms ?? null },
+      firstRun,
+    };
+  } catch (error) {
+    await engine.terminate();
+    throw error;
+  }
 }
 
 /**
- * @param {unknown} error
- * @returns {never}
+ * Fetch a runtime while the worker for it starts.
+ *
+ * @param {Variant} variant
+ * @param {string} what
+ * @param {{ host: Host, onStep: (step: Step) => void }} options
+ * @returns {Promise<{ engine: AnyEngine, wasm: import('./download.js').Download, threads: number }>} `threads`: at most
  */
-function refuse(error) {
-  throw new Refusal(errorText(error), { cause: error });
+async function fetchRuntime({ wasm_url, wasm_sha256, wasm_bytes: total }, what, { host, onStep }) {
+  const starting = host.createWorker === null ? null : RemoteEngine.start(host.createWorker);
+  try {
+    const wasm = await fetchVerified(host, wasm_url, wasm_sha256, (loaded) =>
+      onStep({ stage: 'download', what, loaded, total }),
+    );
+    const remote = await starting;
+    // onnxruntime-web's threads are module workers as well: where ours does not start, theirs would be waited for in vain.
+    return remote === null
+      ? { engine: new Engine(host), wasm, threads: 1 }
+      : { engine: remote, wasm, threads: Infinity };
+  } catch (error) {
+    await (await starting)?.terminate();
+    throw error;
+  }
 }

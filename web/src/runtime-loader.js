@@ -23,6 +23,14 @@ import { bytesOfView, isNumberDtype, stringTensor, tensorFromBytes } from './ten
  */
 
 /**
+ * @typedef {object} LoadOptions
+ * @property {number} threads at least 1
+ * @property {(url: string) => Promise<unknown>} importModule
+ * @property {boolean} [verbose] have sessions say in the console, at length, what they do with the model
+ * @property {(memory: WebAssembly.Memory) => void} [onMemory] gets the runtime's memory before any of its code runs
+ */
+
+/**
  * A session as the rest of the library sees it: tensors by name in, tensors by name out.
  *
  * @typedef {object} RawSession
@@ -64,14 +72,11 @@ export async function compileRuntime(wasm) {
 
 /**
  * @param {RuntimeFiles} files
- * @param {object} options
- * @param {number} options.threads at least 1
- * @param {(url: string) => Promise<unknown>} options.importModule
- * @param {boolean} [options.verbose] have sessions say in the console, at length, what they do with the model
+ * @param {LoadOptions} options
  * @returns {Promise<Runtime>}
  * @throws {OrtError} when the script of onnxruntime-web does not load
  */
-export async function loadRuntime(files, { threads, importModule, verbose = false }) {
+export async function loadRuntime(files, { threads, importModule, verbose = false, onMemory = () => {} }) {
   /** @type {Ort} */
   let ort;
   try {
@@ -89,7 +94,7 @@ export async function loadRuntime(files, { threads, importModule, verbose = fals
     version: ort.env.versions.web ?? ort.env.versions.common,
     threads,
     createSession: (model, externalData, executionProvider) =>
-      withModule(files.module, async () => {
+      withModule(files.module, onMemory, async () => {
         try {
           const session = await ort.InferenceSession.create(model, {
             executionProviders: [executionProvider],
@@ -186,10 +191,11 @@ const STAND_IN = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 0, 8, 7, 0x65, 0
  *
  * @template T
  * @param {WebAssembly.Module} module
+ * @param {(memory: WebAssembly.Memory) => void} onMemory
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
  */
-async function withModule(module, work) {
+async function withModule(module, onMemory, work) {
   const { instantiate } = WebAssembly;
   /**
    * @param {BufferSource | WebAssembly.Module} source
@@ -198,6 +204,12 @@ async function withModule(module, work) {
   const swap = async (source, imports) => {
     if (!isStandIn(source)) {
       return source instanceof WebAssembly.Module ? instantiate(source, imports) : instantiate(source, imports);
+    }
+    // The glue makes the memory and imports it into the module, under a name that every build shortens differently.
+    for (const value of Object.values(imports ?? {}).flatMap((names) => Object.values(names))) {
+      if (value instanceof WebAssembly.Memory) {
+        onMemory(value);
+      }
     }
     return { module, instance: await instantiate(module, imports) };
   };

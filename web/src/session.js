@@ -3,21 +3,26 @@
 /**
  * @typedef {import('./tensor.js').Value} Value
  * @typedef {import('./tensor.js').Tensor} Tensor
- * @typedef {import('./runtime-loader.js').RawSession} RawSession
+ * @typedef {import('./engine.js').RunReply} RunReply
  * @typedef {{ name: string, dtype: string, readable: boolean }} Output
  * @typedef {{ steps: number, links: Readonly<Record<string, string>> }} FeedBack
  * @typedef {{ outputs: Value[], run_ms: number }} Run
  */
 
+/**
+ * What runs the requests: tensors by name in, tensors by name out, and the time that it took where it was done.
+ *
+ * @typedef {object} Runner
+ * @property {(feeds: ReadonlyMap<string, Tensor>, fetches: readonly string[]) => Promise<RunReply>} run
+ * @property {() => Promise<void>} terminate
+ */
+
 export class Session {
-  /** @type {RawSession} */
-  #raw;
+  /** @type {Runner} */
+  #runner;
 
   /** @type {readonly Output[]} */
   #outputs;
-
-  /** @type {() => number} */
-  #now;
 
   /** @type {Promise<unknown>} settles, never rejects, when the last request is done */
   #last = Promise.resolve();
@@ -25,14 +30,12 @@ export class Session {
   #disposed = false;
 
   /**
-   * @param {RawSession} raw
+   * @param {Runner} runner
    * @param {readonly Output[]} outputs the model's outputs, in order; those not readable are not fetched
-   * @param {() => number} now milliseconds
    */
-  constructor(raw, outputs, now) {
-    this.#raw = raw;
+  constructor(runner, outputs) {
+    this.#runner = runner;
     this.#outputs = outputs;
-    this.#now = now;
   }
 
   /**
@@ -44,15 +47,15 @@ export class Session {
     return this.#enqueue(async () => {
       const feeds = feedsOf(inputs);
       const fetches = this.#outputs.filter((output) => output.readable).map((output) => output.name);
-      const started = this.#now();
-      let results = await this.#raw.run(feeds, fetches);
+      let { results, run_ms } = await this.#runner.run(feeds, fetches);
       for (let step = 1; step < (feedBack?.steps ?? 1); step += 1) {
         for (const [input, output] of Object.entries(feedBack?.links ?? {})) {
           feeds.set(input, named(results, output));
         }
-        results = await this.#raw.run(feeds, fetches);
+        const reply = await this.#runner.run(feeds, fetches);
+        results = reply.results;
+        run_ms += reply.run_ms;
       }
-      const run_ms = this.#now() - started;
       return { outputs: this.#outputs.map((output) => valueOf(output, results)), run_ms };
     });
   }
@@ -66,7 +69,7 @@ export class Session {
     if (this.#disposed) {
       return;
     }
-    const released = this.#enqueue(() => this.#raw.release());
+    const released = this.#enqueue(() => this.#runner.terminate());
     this.#disposed = true;
     await released;
   }

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isTrap, placementListener, replay } from '../src/conformance/replay.js';
+import { placementListener, replay } from '../src/conformance/replay.js';
+import { isTrap } from '../src/errors.js';
 import { OrtError } from '../src/runtime-loader.js';
 import { decodeTensors } from '../src/tensor-codec.js';
 import { tensorFromBytes } from '../src/tensor.js';

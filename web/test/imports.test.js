@@ -6,7 +6,7 @@ const SOURCE = new URL('../src/', import.meta.url);
 
 // A file imports only from rows below its own. Files of one row do not import each other.
 const ROWS = [
-  ['index', 'demo/main', 'conformance/main'],
+  ['index', 'demo/main', 'conformance/main', 'runtime-worker'],
   ['demo/demo-page', 'demo/agent-page'],
   ['demo/inputs-view', 'demo/cases-view', 'demo/environment-view', 'demo/times-view'],
   ['demo/input-field'],
@@ -16,7 +16,9 @@ const ROWS = [
   ['demo/dom', 'demo/npy', 'demo/words'],
   ['parity-agent', 'conformance/replay'],
   ['open-model', 'golden-cases', 'run-record', 'tolerance'],
-  ['session', 'download', 'tensor-codec'],
+  ['session', 'download', 'tensor-codec', 'engine-client'],
+  ['engine-server'],
+  ['engine'],
   ['runtime-loader', 'environment'],
   ['errors', 'tensor', 'sha256'],
   ['runtime-messages'],

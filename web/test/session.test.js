@@ -18,15 +18,13 @@ const scalar = (value) => tensorOf('float32', [], () => value);
 const inputs = (value) => [{ name: 'x', dtype: 'float32', tensor: scalar(value) }];
 
 /**
- * A session that doubles x into y and adds one into next; it fails on 13, and keeps a log.
+ * A runner that doubles x into y and adds one into next; it fails on 13, and keeps a log.
  *
  * @param {string[]} log
- * @returns {import('../src/runtime-loader.js').RawSession}
+ * @returns {import('../src/session.js').Runner}
  */
 function doubling(log) {
   return {
-    inputNames: ['x'],
-    outputNames: ['y', 'odd', 'next'],
     async run(feeds, fetches) {
       const x = Number(feeds.get('x')?.data[0]);
       log.push(`start ${x}`);
@@ -38,25 +36,19 @@ function doubling(log) {
         throw new Error('thirteen');
       }
       const all = new Map([['y', scalar(2 * x)], ['next', scalar(x + 1)]]); // prettier-ignore
-      return new Map(fetches.map((name) => [name, /** @type {Tensor} */ (all.get(name))]));
+      return { results: new Map(fetches.map((name) => [name, /** @type {Tensor} */ (all.get(name))])), run_ms: 10 };
     },
-    release() {
+    terminate() {
       log.push('released');
       return Promise.resolve();
     },
   };
 }
 
-/** @returns {() => number} a clock that moves 10 ms each time it is read */
-function clock() {
-  let time = 0;
-  return () => (time += 10);
-}
-
 test('requests run one at a time, in order, and go on after one that failed', async () => {
   /** @type {string[]} */
   const log = [];
-  const session = new Session(doubling(log), OUTPUTS, clock());
+  const session = new Session(doubling(log), OUTPUTS);
   const results = await Promise.allSettled([1, 13, 3].map((value) => session.run(inputs(value))));
   assert.deepEqual(log, ['start 1', 'end 1', 'start 13', 'end 13', 'start 3', 'end 3']);
   assert.deepEqual(results.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']); // prettier-ignore
@@ -64,7 +56,7 @@ test('requests run one at a time, in order, and go on after one that failed', as
 });
 
 test('outputs come in the model’s order, with a note where they cannot be read', async () => {
-  const { outputs, run_ms } = await new Session(doubling([]), OUTPUTS, clock()).run(inputs(4));
+  const { outputs, run_ms } = await new Session(doubling([]), OUTPUTS).run(inputs(4));
   assert.deepEqual(outputs.map(({ name, dtype }) => [name, dtype]), [['y', 'float32'], ['odd', 'seq(tensor(float))'], ['next', 'float32']]); // prettier-ignore
   assert.deepEqual(outputs.map(({ tensor }) => tensor?.data[0]), [8, undefined, 5]); // prettier-ignore
   assert.match(outputs[1]?.note ?? '', /tensors only/);
@@ -75,28 +67,27 @@ test('fed-back outputs reach the next step, and the last step is reported', asyn
   /** @type {string[]} */
   const log = [];
   const given = inputs(1);
-  const { outputs } = await new Session(doubling(log), OUTPUTS, clock()).run(given, { steps: 3, links: { x: 'next' } });
+  const { outputs, run_ms } = await new Session(doubling(log), OUTPUTS).run(given, { steps: 3, links: { x: 'next' } });
   assert.deepEqual(log.filter((line) => line.startsWith('start')), ['start 1', 'start 2', 'start 3']); // prettier-ignore
   assert.equal(outputs[0]?.tensor?.data[0], 6);
+  assert.equal(run_ms, 30, 'the time is that of all steps together');
   assert.equal(given[0]?.tensor.data[0], 1, 'the inputs of the case stay as they were');
 });
 
 test('a link to an output that is not a tensor is said by name', async () => {
-  const run = new Session(doubling([]), OUTPUTS, clock()).run(inputs(1), { steps: 2, links: { x: 'odd' } });
+  const run = new Session(doubling([]), OUTPUTS).run(inputs(1), { steps: 2, links: { x: 'odd' } });
   await assert.rejects(run, /"odd" is to be fed back/);
 });
 
 test('an input that is not a tensor is said by name', async () => {
-  const run = new Session(doubling([]), OUTPUTS, clock()).run([
-    { name: 'm', dtype: 'map', tensor: null, note: 'a map' },
-  ]);
+  const run = new Session(doubling([]), OUTPUTS).run([{ name: 'm', dtype: 'map', tensor: null, note: 'a map' }]);
   await assert.rejects(run, /"m" is not a tensor: a map/);
 });
 
 test('disposing waits for the runs before it, and refuses those after it', async () => {
   /** @type {string[]} */
   const log = [];
-  const session = new Session(doubling(log), OUTPUTS, clock());
+  const session = new Session(doubling(log), OUTPUTS);
   const before = session.run(inputs(2));
   const disposed = session.dispose();
   await assert.rejects(session.run(inputs(3)), /disposed/);

@@ -43,6 +43,7 @@ export function bundle(model, cases, facts) {
   const document = {
     format: 1,
     model_sha256: digest(model),
+    original_sha256: null,
     reference: { name: 'hand', runtime: 'none', runtime_version: '0', optimization: 'disabled' },
     tolerance: { float32: { relative: 1e-4, absolute: 1e-6 } },
     output_tolerance: {},
@@ -134,6 +135,7 @@ export function host(files, changes = {}) {
     baseUrl: BASE,
     subtle: /** @type {SubtleCrypto} */ (/** @type {unknown} */ (webcrypto.subtle)),
     findAdapter: () => Promise.resolve(null),
+    createWorker: null,
     ...changes,
   };
 }

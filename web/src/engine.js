@@ -1,0 +1,159 @@
+/**
+ * @file One runtime with one session, timed. It lives in a worker where there is one, and in the page where there is not.
+ */
+
+import { errorText, isTrap } from './errors.js';
+import { compileRuntime, loadRuntime } from './runtime-loader.js';
+
+/**
+ * @typedef {import('./tensor.js').Tensor} Tensor
+ * @typedef {import('./runtime-loader.js').RawSession} RawSession
+ */
+
+/**
+ * @typedef {object} OpenRequest
+ * @property {Uint8Array<ArrayBuffer>} wasm given away: a worker's client transfers it
+ * @property {string} apiUrl absolute
+ * @property {string} mjsUrl absolute
+ * @property {number} threads at least 1
+ * @property {Uint8Array} model
+ * @property {readonly { path: string, data: Uint8Array }[]} externalData
+ * @property {string} executionProvider
+ * @property {number | null} missAddress where a trimmed runtime says that a removed function was called; null: it is whole
+ */
+
+/**
+ * @typedef {'compile' | 'create'} Stage
+ * @typedef {{ version: string, threads: number, compile_ms: number, create_ms: number }} OpenReply
+ * @typedef {ReadonlyMap<string, Tensor>} Feeds
+ * @typedef {{ results: Map<string, Tensor>, run_ms: number }} RunReply
+ */
+
+/**
+ * `load`: the runtime itself did not load, which says nothing of the model; `refusal`: onnxruntime said no; `trap`: its
+ * WebAssembly trapped, and nothing more may be asked of it; `end`: the worker is no more.
+ *
+ * @typedef {'load' | 'refusal' | 'trap' | 'end'} Failure
+ */
+
+/**
+ * What an engine does, wherever it lives. Open it once; then one run at a time.
+ *
+ * @typedef {object} AnyEngine
+ * @property {(request: OpenRequest, onStage: (stage: Stage) => void) => Promise<OpenReply>} open
+ * @property {(feeds: Feeds, fetches: readonly string[]) => Promise<RunReply>} run
+ * @property {() => number} missed what stands at the miss address: 0, or a removed function's code index + 1
+ * @property {() => Promise<void>} terminate gives the memory back; what is still asked of it then rejects
+ */
+
+/** Why an engine could not do what it was asked, as text a person can read. */
+export class EngineError extends Error {
+  name = 'EngineError';
+
+  /**
+   * @param {string} message
+   * @param {Failure} kind
+   * @param {unknown} [cause]
+   */
+  constructor(message, kind, cause) {
+    super(message, { cause });
+    this.kind = kind;
+  }
+}
+
+/** @implements {AnyEngine} */
+export class Engine {
+  /** @type {RawSession | null} */
+  #session = null;
+
+  /** @type {WebAssembly.Memory | null} */
+  #memory = null;
+
+  /** @type {number | null} */
+  #missAddress = null;
+
+  /**
+   * @param {object} scope
+   * @param {() => number} scope.now milliseconds
+   * @param {(url: string) => Promise<unknown>} scope.importModule
+   * @param {(memory: WebAssembly.Memory) => void} [scope.onMemory]
+   */
+  constructor({ now, importModule, onMemory = () => {} }) {
+    this.now = now;
+    this.importModule = importModule;
+    this.onMemory = onMemory;
+  }
+
+  /** @type {AnyEngine['open']} */
+  async open(request, onStage) {
+    this.#missAddress = request.missAddress;
+    const started = this.now();
+    onStage('compile');
+    const module = await explained('load', () => compileRuntime(request.wasm));
+    const compiled = this.now();
+    onStage('create');
+    const onMemory = (/** @type {WebAssembly.Memory} */ memory) => {
+      this.#memory = memory;
+      this.onMemory(memory);
+    };
+    const { apiUrl, mjsUrl, model, externalData, executionProvider } = request;
+    const { version, threads, createSession } = await explained('load', () =>
+      loadRuntime({ apiUrl, mjsUrl, module }, { threads: request.threads, importModule: this.importModule, onMemory }),
+    );
+    this.#session = await explained('refusal', () => createSession(model, externalData, executionProvider));
+    return { version, threads, compile_ms: compiled - started, create_ms: this.now() - compiled };
+  }
+
+  /** @type {AnyEngine['run']} */
+  run(feeds, fetches) {
+    return explained('refusal', async () => {
+      if (this.#session === null) {
+        throw new Error('There is no session.');
+      }
+      const started = this.now();
+      const results = await this.#session.run(feeds, fetches);
+      return { results, run_ms: this.now() - started };
+    });
+  }
+
+  /** @type {AnyEngine['missed']} */
+  missed() {
+    return readFlag(this.#memory, this.#missAddress);
+  }
+
+  /** @type {AnyEngine['terminate']} */
+  async terminate() {
+    const session = this.#session;
+    this.#session = null;
+    this.#memory = null;
+    await session?.release().catch(() => {}); // a runtime that trapped cannot, and nothing is asked of it again
+  }
+}
+
+/**
+ * @param {WebAssembly.Memory | null} memory
+ * @param {number | null} address
+ * @returns {number} what stands there; 0 where there is nothing to read
+ */
+export function readFlag(memory, address) {
+  if (memory === null || address === null) {
+    return 0;
+  }
+  // The buffer is asked for each time: it is another one once the memory has grown.
+  return Atomics.load(new Uint32Array(memory.buffer, address, 1), 0);
+}
+
+/**
+ * @template T
+ * @param {Failure} kind of what `work` throws, where it is not a trap
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ * @throws {EngineError}
+ */
+async function explained(kind, work) {
+  try {
+    return await work();
+  } catch (error) {
+    throw new EngineError(errorText(error), isTrap(error) ? 'trap' : kind, error);
+  }
+}
