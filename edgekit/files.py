@@ -119,13 +119,11 @@ def replace_folder(destination: Path, fill: Callable[[Path], None]) -> None:
     Raises LimitError when the disk is full, UsageError when the place cannot be written.
     """
     destination = Path(os.path.realpath(destination))  # a link stays a link, and what it leads to is replaced
-    with disk_errors(destination):
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(destination) as temporary:
-            fill(temporary)
-            with _locked_folder(destination.parent):
-                (temporary / _LOCK).unlink()
-                _swap(temporary, destination)
+    with disk_errors(destination), temporary_folder(destination) as temporary:
+        fill(temporary)
+        with _locked_folder(destination.parent):
+            (temporary / _LOCK).unlink()
+            _swap(temporary, destination)
 
 
 @contextmanager
@@ -134,14 +132,18 @@ def temporary_folder(destination: Path) -> Iterator[Path]:
 
     The lock, which the system drops when a process ends however it ends, tells work in progress from what a killed run
     left. A process's number would not: it is used again by others, in containers within minutes.
+
+    Raises LimitError when the disk is full, UsageError when the place cannot be written.
     """
     temporary = destination.with_name(f".{destination.name}.{secrets.token_hex(4)}.tmp")
-    with _locked_folder(destination.parent):
-        _recover(destination)
-        _remove_stale(destination)
-        temporary.mkdir()
-        lock = (temporary / _LOCK).open("wb")
-        _try_lock(lock.fileno())
+    with disk_errors(destination):
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with _locked_folder(destination.parent):
+            _recover(destination)
+            _remove_stale(destination)
+            temporary.mkdir()
+            lock = (temporary / _LOCK).open("wb")
+            _try_lock(lock.fileno())
     try:
         yield temporary
     finally:

@@ -1,5 +1,6 @@
 """The library's front door: the stages strung together. The command line calls these functions and prints."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from edgekit.check.finding import Finding
 from edgekit.check.run import CheckReport
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts import survey as facts
+from edgekit.files import temporary_folder
 from edgekit.golden import make as golden
 from edgekit.golden.make import CaseOptions
 from edgekit.model import io as model
@@ -24,8 +26,10 @@ from edgekit.runtime.locate import locate
 from edgekit.targets import load as targets
 from edgekit.targets.load import Target
 from edgekit.trim import run as trimming
+from edgekit.trim import ship
 from edgekit.trim.plan import Plan
 from edgekit.trim.run import TrimOptions
+from edgekit.trim.ship import Shipped
 
 SAMPLE_MODEL = "digits"
 _WEB = "web"
@@ -36,7 +40,8 @@ class BuildConfig:
     """What ``build`` needs to know.
 
     ``runtime``: an onnxruntime-web dist folder instead of the pinned one. ``title``: what the page shows; default: the
-    model file's name without its ending. ``force``: replace a bundle that is there.
+    model file's name without its ending. ``force``: replace a bundle that is there. ``trim``: ship a trimmed model
+    where that is proven.
     """
 
     model: Path
@@ -47,6 +52,7 @@ class BuildConfig:
     title: str | None = None
     force: bool = False
     targets_dir: Path | None = None
+    trim: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,10 @@ class CaseSummary:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What ``build`` made. ``left_out``: golden cases that were tried and are not in it, and why, in words."""
+    """What ``build`` made. ``left_out``: golden cases that were tried and are not in it, and why, in words.
+
+    ``trim``: how the model that it ships was trimmed; None where it ships the model as it came, for ``untrimmed``.
+    """
 
     folder: Path
     target: str
@@ -69,10 +78,14 @@ class BuildResult:
     cases: tuple[CaseSummary, ...]
     left_out: tuple[str, ...]
     warnings: tuple[str, ...]
+    trim: Plan | None = None
+    untrimmed: str = ""
 
 
 def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
-    """Make a bundle: check the model, fetch the runtime if need be, make golden cases, write the folder.
+    """Make a bundle: check the model, fetch the runtime if need be, make golden cases, trim, write the folder.
+
+    The golden cases are of the model as it came; what is shipped is its trimmed form (see ``edgekit.trim.ship``).
 
     Raises UsageError for a target, output or option that cannot be; ModelError for a model that is broken, newer than
     the runtime, or takes no input that was tried; MissingToolError without a runtime; LimitError over a limit.
@@ -91,18 +104,24 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
     surveyed = facts.survey(loaded)
     runtime = locate(config.runtime, progress=progress)
     cases = golden.make(loaded, surveyed, target, config.cases, progress=progress)
-    manifest = web.build(
-        config.output,
-        model=loaded,
-        facts=surveyed,
-        target=target,
-        runtime=runtime,
-        cases=cases,
-        title=config.title or config.model.stem,
-        force=config.force,
-        image=config.cases.image,
-        progress=progress,
-    )
+    # Beside the bundle, on the same disk: a link stays a link, and weights need no copy.
+    with temporary_folder(Path(os.path.realpath(config.output))) as folder:
+        shipped = Shipped(loaded, surveyed, findings, cases)
+        if config.trim:
+            shipped = ship.choose(shipped, target, folder, config.cases.limits, progress=progress)
+        manifest = web.build(
+            config.output,
+            model=shipped.model,
+            facts=shipped.facts,
+            target=target,
+            runtime=runtime,
+            cases=shipped.cases,
+            title=config.title or config.model.stem,
+            force=config.force,
+            image=config.cases.image,
+            plan=shipped.plan,
+            progress=progress,
+        )
     return BuildResult(
         folder=config.output,
         target=target.id,
@@ -110,7 +129,9 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
         files=sizes.table(manifest),
         cases=tuple(CaseSummary(case.id, case.origin, case.grade) for case in cases.cases),
         left_out=cases.left_out,
-        warnings=(*_check_warnings(findings), *_case_warnings(cases), *sizes.warnings(manifest, target)),
+        warnings=(*_check_warnings(shipped.findings), *_case_warnings(cases), *sizes.warnings(manifest, target)),
+        trim=shipped.plan,
+        untrimmed=shipped.reason,
     )
 
 

@@ -25,7 +25,10 @@ from edgekit.runtime import pins
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
 from edgekit.targets.load import Target
+from edgekit.trim import plan as plans
+from edgekit.trim.plan import Plan
 
+PLAN = "trim.json"
 _CHUNK_BYTES = 1 << 20
 
 
@@ -40,11 +43,13 @@ def build(
     title: str,
     force: bool,
     image: ImageOptions | None = None,
+    plan: Plan | None = None,
     progress: Progress = silent,
 ) -> Manifest:
     """Write the bundle to ``destination``, whole or not at all; the same inputs give the same bytes.
 
     ``image``: how pictures became inputs of the golden cases; the page makes a visitor's picture an input in that way.
+    ``plan``: how ``model`` was trimmed, if it was; it stays in the bundle.
 
     Raises UsageError when ``destination`` exists and is no bundle, or is one and ``force`` is false, and when the
     runtime lacks a variant of the target; ModelError when the model's external files cannot be laid out; LimitError
@@ -63,6 +68,8 @@ def build(
         model_path, external_data = _add_model(writer, model)
         _check_model(writer.entries[model_path], cases, model)
         _add_cases(writer, cases)
+        if plan is not None:
+            writer.add_bytes(PLAN, json_bytes(plans.to_json(plan)))
         _add_page(writer)
         config = page.config(
             writer.entries,
@@ -77,7 +84,8 @@ def build(
         )
         _add_index(writer, config)
         writer.add_copies(progress)
-        manifest = _manifest(writer, target, config["title"], model_path, runtime, variants)
+        entry = ModelEntry(model_path, writer.entries[model_path].sha256, cases.original_sha256)
+        manifest = _manifest(writer, target, config["title"], entry, runtime, variants)
         writer.add_bytes(manifests.NAME, json_bytes(manifests.to_json(manifest)))
         _set_modes(temporary)
         made.append(manifest)
@@ -205,7 +213,7 @@ def _add_index(writer: _Writer, config: Mapping[str, Any]) -> None:
 
 
 def _manifest(
-    writer: _Writer, target: Target, title: str, model_path: str, runtime: RuntimeDist, variants: Iterable[Variant]
+    writer: _Writer, target: Target, title: str, model: ModelEntry, runtime: RuntimeDist, variants: Iterable[Variant]
 ) -> Manifest:
     """Say of every file that was written what it is."""
     return Manifest(
@@ -213,7 +221,7 @@ def _manifest(
         kind=target.kind,
         target=target.id,
         title=title,
-        model=ModelEntry(model_path, writer.entries[model_path].sha256),
+        model=model,
         runtime=RuntimeEntry(runtime.package, runtime.version, tuple(variant.id for variant in variants)),
         files=tuple(writer.entries[path] for path in sorted(writer.entries)),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from edgekit import console, pipeline
-from edgekit.cli import case_options, options, program
+from edgekit.cli import case_options, options, program, trim
 from edgekit.console import Column
 from edgekit.pipeline import BuildConfig, BuildResult
 from edgekit.records.cases import Tolerance
@@ -33,6 +33,9 @@ from edgekit.records.jsonable import jsonable
               "Python callable module:name. Default: the model itself on desktop onnxruntime, CPU, graph optimization "
               "off.")  # fmt: skip
 @options.tolerance_option
+@click.option("--no-trim", is_flag=True,
+              help="Ship the model as it came. Else what its answers do not need is removed, and each step "
+              "proven.")  # fmt: skip
 @click.option("--runtime", type=click.Path(path_type=Path), metavar="DIR",
               help="Take onnxruntime-web from this dist folder. Default: the pinned build, fetched once.")  # fmt: skip
 @options.targets_dir_option
@@ -53,6 +56,7 @@ def command(model: Path, as_json: bool, **values: Any) -> None:
         return
     print_cases(result)
     print_files(result)
+    print_trim(result)
     print_remarks(result)
     folder = shlex.quote(str(result.folder))
     console.talk(console.visible(f"\nBuilt {result.folder}\nProve it:  {program.name()} parity {folder}"))
@@ -74,6 +78,7 @@ def _config(model: Path, values: dict[str, Any]) -> BuildConfig:
         title=values["title"],
         force=values["force"],
         targets_dir=values["targets_dir"],
+        trim=not values["no_trim"],
     )
 
 
@@ -95,6 +100,14 @@ def print_files(result: BuildResult) -> None:
     brotli = sum(f.brotli_bytes or f.raw_bytes for f in result.files)
     rows.append(["all", _bytes(raw), _bytes(gzip), _bytes(brotli)])
     console.table(f"{result.folder} ({result.target})", columns, rows)
+
+
+def print_trim(result: BuildResult) -> None:
+    """Say in a line what trimming did, or why the model is shipped as it came."""
+    if result.trim is None:
+        console.talk(console.visible(f"model: as it came; {result.untrimmed.rstrip('.')}"))
+    else:
+        console.talk(console.visible(f"model: {trim.told(result.trim)}"))
 
 
 def print_remarks(result: BuildResult) -> None:

@@ -163,6 +163,16 @@ def _show(plan: Plan) -> None:
     console.table(plan.model, columns, rows)
 
 
+def told(plan: Plan) -> str:
+    """Say in a line what a plan did."""
+    done = [record for record in plan.passes if record.proof not in ("undone", "failed")]
+    undone = ", ".join(dict.fromkeys(record.name for record in plan.passes if record.proof == "undone"))
+    return (
+        f"{plan.nodes_before:,} → {plan.nodes_after:,} nodes, {plan.bytes_before:,} → {plan.bytes_after:,} bytes "
+        f"in {len(done)} passes, {_summary(plan)}{f'; undone: {undone}' if undone else ''}"
+    )
+
+
 def _change(before: int, after: int) -> str:
     return "–" if before == after else f"{after - before:+,}"
 

@@ -73,7 +73,9 @@ class CaseSet:
     """Everything in ``cases.json`` and ``cases.safetensors``.
 
     ``tolerance`` is by dtype; ``output_tolerance`` overrides it for single outputs. ``left_out`` says in words which
-    cases were tried and are not here, and why.
+    cases were tried and are not here, and why. ``model_sha256`` is of the model that the bundle ships;
+    ``original_sha256`` of the one that it was trimmed from, which gave the reference outputs; None where it is shipped
+    as it came.
     """
 
     model_sha256: str
@@ -82,6 +84,7 @@ class CaseSet:
     output_tolerance: Mapping[str, Tolerance]
     cases: tuple[GoldenCase, ...]
     left_out: tuple[str, ...] = ()
+    original_sha256: str | None = None
 
 
 def to_files(case_set: CaseSet) -> tuple[dict[str, Any], bytes]:
@@ -111,6 +114,7 @@ def to_files(case_set: CaseSet) -> tuple[dict[str, Any], bytes]:
     document = {
         "format": FORMAT,
         "model_sha256": case_set.model_sha256,
+        "original_sha256": case_set.original_sha256,
         "reference": vars(case_set.reference),
         "tolerance": {key: vars(value) for key, value in case_set.tolerance.items()},
         "output_tolerance": {key: vars(value) for key, value in case_set.output_tolerance.items()},
@@ -126,6 +130,7 @@ def from_files(document: Any, data: bytes) -> CaseSet:
     arrays = tensors.decode(data, "cases.safetensors")
     return CaseSet(
         model_sha256=document["model_sha256"],
+        original_sha256=document["original_sha256"],
         reference=Reference(**document["reference"]),
         tolerance={key: Tolerance(**value) for key, value in document["tolerance"].items()},
         output_tolerance={key: Tolerance(**value) for key, value in document["output_tolerance"].items()},

@@ -12,10 +12,14 @@ NAME = "manifest.json"
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """Path of the model inside the bundle (with "/"), and the sha256 of that file."""
+    """Path of the model inside the bundle (with "/"), and the sha256 of that file.
+
+    ``original_sha256``: of the file that it was trimmed from; None where it is shipped as it came.
+    """
 
     path: str
     sha256: str
+    original_sha256: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 
 import onnx
@@ -57,9 +58,10 @@ def gather(
     options: CaseOptions,
     shape: Shape,
     *,
+    given: tuple[GoldenCase, ...] = (),
     progress: Progress,
 ) -> Evidence:
-    """Make golden cases of the model, and of the part of it that is wanted.
+    """Make golden cases of the model, and of the part of it that is wanted; or take those that are ``given``.
 
     The cases are made of a copy: its random nodes have seeds, and it ends where the part that is wanted does. A model
     whose nodes are out of order, or share names, is mended first where the runtime refuses it as it is.
@@ -81,7 +83,11 @@ def gather(
         right = _mended(base, work) if mended else base
         path.write_bytes((seeded(right) if random else right).SerializeToString())
         try:
-            cases, runtime = _cases(path, store, target, options, sizes, shape, progress)
+            cases, runtime = (
+                (given, f"desktop onnxruntime {version('onnxruntime')}")
+                if given
+                else _cases(path, store, target, options, sizes, shape, progress)
+            )
         except ModelError as error:
             reason = reason or error.message.replace(str(path), model.path.name)
             continue

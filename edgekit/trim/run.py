@@ -9,12 +9,13 @@ import onnx
 from edgekit import files
 from edgekit.child.process import DEFAULT_LIMITS, ChildLimits
 from edgekit.errors import ModelError, ParityError, UsageError
-from edgekit.files import disk_errors, temporary_folder, write_atomic
+from edgekit.files import temporary_folder, write_atomic
 from edgekit.golden.make import CaseOptions
 from edgekit.model import walk
 from edgekit.model.io import LoadedModel
 from edgekit.passes import fold_constants, no_ops
 from edgekit.progress import Progress, silent
+from edgekit.records.cases import GoldenCase
 from edgekit.targets.load import Target
 from edgekit.trim import output as packing
 from edgekit.trim import plan as plans
@@ -37,7 +38,8 @@ _USUAL_ROUNDING = 1e-4
 class TrimOptions:
     """What the user says.
 
-    ``cases``: how golden cases are made. ``shape``: what of the model is wanted. ``opset``: convert to it.
+    ``cases``: how golden cases are made; ``given``: those to prove with, where there are some already.
+    ``shape``: what of the model is wanted. ``opset``: convert to it.
     ``allow_rounding``: admit passes that reorder arithmetic. ``keep_metadata``: keep doc strings, metadata and
     recorded shapes of nodes too; ``drop_metadata``: drop those of the model as well. ``skip``: passes to leave out;
     ``passes`` False leaves out all, and changes nothing but how weights are stored.
@@ -46,6 +48,7 @@ class TrimOptions:
     """
 
     cases: CaseOptions = field(default_factory=CaseOptions)
+    given: tuple[GoldenCase, ...] = ()
     shape: Shape = field(default_factory=Shape)
     opset: int | None = None
     allow_rounding: bool = False
@@ -69,8 +72,6 @@ def trim(
     what was asked for (a part, an opset) cannot be proven.
     """
     _check(model, output, options)
-    with disk_errors(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
     # Beside the output, so that weights can be linked and results renamed.
     with temporary_folder(output) as folder:
         return _Trim(model, output, target, options, folder, progress).run()
@@ -112,7 +113,7 @@ class _Trim:
             return self._repack(lean)
         evidence = gather(
             self.model, lean, self.store, self.native, self.target, self.options.cases, self.options.shape,
-            progress=self.progress,
+            given=self.options.given, progress=self.progress,
         )  # fmt: skip
         self.notes += evidence.notes
         if evidence.prover is None and not self.options.unproven:

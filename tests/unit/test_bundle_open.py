@@ -109,7 +109,7 @@ def test_a_manifest_that_disagrees_with_itself_is_refused(folder: Path) -> None:
     edit_manifest(folder, files=[*good, {"path": "manifest.json", "sha256": "0" * 64, "bytes": 0}])
     with pytest.raises(BundleError, match="or itself"):
         open_bundle(folder)
-    edit_manifest(folder, files=good, model={"path": "model/model.onnx", "sha256": "0" * 64})
+    edit_manifest(folder, files=good, model={"path": "model/model.onnx", "sha256": "0" * 64, "original_sha256": None})
     with pytest.raises(BundleError, match=r"does not list its model 'model/model\.onnx'"):
         open_bundle(folder)
 

@@ -43,6 +43,7 @@ export interface Case {
 export interface CaseSet {
   format: 1;
   model_sha256: string;
+  original_sha256: string | null;
   reference: Reference;
   tolerance: {
     [k: string]: Tolerance;
@@ -81,6 +82,7 @@ export interface Manifest {
   model: {
     path: string;
     sha256: string;
+    original_sha256: string | null;
   };
   runtime: {
     package: string;
