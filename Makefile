@@ -40,7 +40,7 @@ $(VENV)/.created: .ci/venv
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(call heading,Installing edgekit (a minute or so))
 	@$(PIP) install -c constraints.txt --upgrade pip
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e '.[webkit]'
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.installed web/package-lock.json web/runtime.json
@@ -49,7 +49,7 @@ $(VENV)/.runtime: $(VENV)/.installed web/package-lock.json web/runtime.json
 	@touch $@
 
 $(VENV)/.browser: $(VENV)/.runtime
-	$(call heading,A browser)
+	$(call heading,Browsers: Chromium$(,) Firefox$(,) WebKit)
 	@$(BIN)/edgekit doctor --install
 	@touch $@
 

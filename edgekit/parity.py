@@ -1,8 +1,9 @@
 """Replay a bundle's golden cases on the device that its target names, and have the outputs judged."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -16,14 +17,19 @@ from edgekit.records.manifest import Manifest
 from edgekit.records.run_record import RunRecord
 from edgekit.records.store import Conditions
 from edgekit.records.verdict import Verdict
-from edgekit.runners import local
-from edgekit.runners.browsers import Gpu
+from edgekit.runners import connect, inbox, local
+from edgekit.runners.browsers import CHROMIUM, Gpu
+from edgekit.runners.inbox import Invitation
+from edgekit.runners.page import DEFAULT_TIMEOUT_SECONDS, LOOPBACK, Ask
 from edgekit.runtime import pins
 from edgekit.targets import load as targets
 from edgekit.timing import TimingRow, timing_rows
 
 DEFAULT_REPEATS = 5
-DEFAULT_TIMEOUT_SECONDS = 300.0
+
+
+def _tell_no_one(invitation: Invitation) -> None:
+    """What is done with an invitation that nobody asked for."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,12 @@ class ParityOptions:
     all). ``variant``: one variant of the runtime instead of the first that runs. ``threads``: default as the target
     says. ``repeats``: timed runs after the first. ``timeout_seconds``: for the device's whole answer. ``tolerance``: by
     output name, over that of the bundle. ``output``: the folder that keeps the run. ``command``: the command line, kept
-    with it.
+    with it. ``title``: of the verdict, in place of the bundle's.
+
+    Instead of starting a browser: ``cdp`` is the address of one that already runs, ``remote`` of a Playwright server
+    (``runner`` then names its browser), and ``inbox`` waits for a device that someone opens the page on; ``announce``
+    is given what to open there. ``host`` and ``port``: where this machine then serves the page (None and 0: the
+    runner's choice).
     """
 
     runner: str | None = None
@@ -50,6 +61,26 @@ class ParityOptions:
     targets_dir: Path | None = None
     output: Path | None = None
     command: tuple[str, ...] = ()
+    title: str | None = None
+    cdp: str | None = None
+    remote: str | None = None
+    inbox: bool = False
+    host: str | None = None
+    port: int = 0
+    announce: Callable[[Invitation], None] = _tell_no_one
+
+    @property
+    def ask(self) -> Ask:
+        """What is asked of the page."""
+        return Ask(self.cases, self.variant, self.threads, self.repeats, self.timeout_seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A bundle whose files were verified, and its golden cases."""
+
+    bundle: Bundle
+    case_set: CaseSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,19 +100,7 @@ class Runner(Protocol):
 
     BROWSER: str
 
-    def run(
-        self,
-        bundle: Bundle,
-        *,
-        cases: Sequence[str] | None,
-        variant: str | None,
-        threads: int | None,
-        repeats: int,
-        timeout_seconds: float,
-        browser_path: Path | None,
-        gpu: Gpu,
-        progress: Progress,
-    ) -> RunRecord:
+    def run(self, bundle: Bundle, ask: Ask, *, browser_path: Path | None, gpu: Gpu, progress: Progress) -> RunRecord:
         """Return the record that the browser posts."""
 
 
@@ -92,48 +111,54 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
     no bundle or was changed, UsageError for an unknown case, output, variant or runner, MissingToolError when there is
     no browser.
     """
+    return verify_opened(open_folder(folder, progress), options, progress=progress)
+
+
+def open_folder(folder: Path, progress: Progress = silent) -> Opened:
+    """Verify the bundle in ``folder`` and read its cases. Raises BundleError."""
     progress("Checking the bundle's files")
     bundle = open_bundle(folder)
-    case_set = load_cases(bundle)
-    asked = _conditions(bundle, options)
-    provider = first_execution_provider(bundle.manifest)
+    return Opened(bundle, load_cases(bundle))
 
-    def judge(record: RunRecord | None, no_record: str | None = None) -> Verdict:
-        conditions = replace(asked, no_record=no_record)
-        return compare.judge_under(conditions, case_set, record, execution_provider=provider)
 
-    judge(None)  # refuses unknown cases and outputs before a browser starts
+def verify_opened(
+    opened: Opened, options: ParityOptions, *, desktop: RunRecord | None = None, progress: Progress = silent
+) -> ParityResult:
+    """Do as ``verify`` does with a bundle that is open; ``desktop``: the desktop's times, where they were taken."""
+    bundle = opened.bundle
+    _judge(opened, options, None)  # refuses unknown cases and outputs before a browser starts
     _check_variant(bundle, options.variant)
-    runner = _runner_of(bundle, options)
-    record: RunRecord | None = None
-    desktop: RunRecord | None = None
-    hint = None
+    obtain = _way_of(bundle, options)
     try:
-        record = runner.run(
-            bundle,
-            cases=options.cases,
-            variant=options.variant,
-            threads=options.threads,
-            repeats=options.repeats,
-            timeout_seconds=options.timeout_seconds,
-            browser_path=options.browser_path,
-            gpu=options.gpu,
-            progress=progress,
-        )
+        record = obtain(progress=progress)
     except ParityError as error:
-        verdict, hint = judge(None, error.message), error.hint
-    else:
-        verdict = judge(record)
-        progress("Timing the desktop")
-        desktop = local.run(bundle, cases=options.cases, repeats=options.repeats, progress=progress)
-        if desktop.error is not None:
-            timeless = f"The desktop could not be timed: {desktop.error}"
-            verdict = replace(verdict, warnings=(*verdict.warnings, timeless))
-    timings = () if record is None else timing_rows(record, desktop)
-    result = ParityResult(verdict, case_set, record, desktop, timings, hint)
-    if options.output is not None:
-        _save(options.output, bundle, asked, result)
-    return result
+        return not_run(opened, options, error.message, error.hint)
+    verdict = _judge(opened, options, record)
+    if desktop is None:
+        desktop = time_desktop(opened, options, progress)
+    if desktop.error is not None:
+        timeless = f"The desktop could not be timed: {desktop.error}"
+        verdict = replace(verdict, warnings=(*verdict.warnings, timeless))
+    timings = timing_rows(record, desktop)
+    return _kept(opened, options, ParityResult(verdict, opened.case_set, record, desktop, timings))
+
+
+def time_desktop(opened: Opened, options: ParityOptions, progress: Progress = silent) -> RunRecord:
+    """Return the record of the same cases in the desktop's onnxruntime."""
+    progress("Timing the desktop")
+    return local.run(opened.bundle, cases=options.cases, repeats=options.repeats, progress=progress)
+
+
+def not_run(opened: Opened, options: ParityOptions, why: str, hint: str | None = None) -> ParityResult:
+    """Return (and keep, where a folder is named) the result of a run that gave no record, and why."""
+    verdict = _judge(opened, options, None, why)
+    return _kept(opened, options, ParityResult(verdict, opened.case_set, None, None, (), hint))
+
+
+def _judge(opened: Opened, options: ParityOptions, record: RunRecord | None, no_record: str | None = None) -> Verdict:
+    conditions = replace(_conditions(opened.bundle, options), no_record=no_record)
+    provider = first_execution_provider(opened.bundle.manifest)
+    return compare.judge_under(conditions, opened.case_set, record, execution_provider=provider)
 
 
 def first_execution_provider(manifest: Manifest) -> str | None:
@@ -161,17 +186,34 @@ def _modules() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in Path(runners.__path__[0]).glob("*.py") if path.stem != "__init__"))
 
 
-def _runner_of(bundle: Bundle, options: ParityOptions) -> Runner:
-    if options.runner is not None:
-        return load_runner(options.runner)
+def _way_of(bundle: Bundle, options: ParityOptions) -> Callable[..., RunRecord]:
+    """Return what obtains the record, given ``progress``. Raises UsageError for an unknown runner."""
+    ask, gpu = options.ask, options.gpu
+    given = [name for name in ("cdp", "remote", "inbox") if getattr(options, name)]
+    if len(given) > 1:
+        named = " and ".join(f"--{name}" for name in given)
+        raise UsageError(f"{named} cannot be used together.", hint="Each names another browser; give one of them.")
+    host, port = options.host or LOOPBACK, options.port
+    if options.cdp is not None:
+        return partial(connect.run_cdp, bundle, ask, options.cdp, host=host, port=port)
+    if options.remote is not None:
+        return partial(connect.run_remote, bundle, ask, options.remote, engine=options.runner or CHROMIUM.id, gpu=gpu)
+    if options.inbox:
+        return partial(inbox.run, bundle, ask, options.announce, host=options.host, port=port)
+    named = target_runner(bundle, options.targets_dir) if options.runner is None else options.runner
+    runner = load_runner(named)
+    return partial(runner.run, bundle, ask, browser_path=options.browser_path, gpu=gpu)
+
+
+def target_runner(bundle: Bundle, targets_dir: Path | None) -> str:
+    """Return the name of the runner of the bundle's target. Raises UsageError when the target is not known here."""
     try:
-        target = targets.load(bundle.manifest.target, options.targets_dir)
+        return targets.load(bundle.manifest.target, targets_dir).parity.runner
     except UsageError as error:
         raise UsageError(
             f"The bundle's target is not known here. {error.message}",
             hint="Name the folder of your target files with --targets-dir, or the browser with --browser.",
         ) from error
-    return load_runner(target.parity.runner)
 
 
 def _check_variant(bundle: Bundle, variant: str | None) -> None:
@@ -182,7 +224,7 @@ def _check_variant(bundle: Bundle, variant: str | None) -> None:
 
 def _conditions(bundle: Bundle, options: ParityOptions) -> Conditions:
     return Conditions(
-        title=bundle.manifest.title,
+        title=bundle.manifest.title if options.title is None else options.title,
         target=bundle.manifest.target,
         cases=options.cases,
         tolerance=options.tolerance,
@@ -192,13 +234,17 @@ def _conditions(bundle: Bundle, options: ParityOptions) -> Conditions:
     )
 
 
-def _save(folder: Path, bundle: Bundle, asked: Conditions, result: ParityResult) -> None:
-    store.save_run(
-        folder,
-        conditions=replace(asked, no_record=result.verdict.reasons[0] if result.record is None else None),
-        case_set=result.case_set,
-        record=result.record,
-        verdict=result.verdict,
-        desktop=result.desktop,
-        manifest=bundle.manifest,
-    )
+def _kept(opened: Opened, options: ParityOptions, result: ParityResult) -> ParityResult:
+    """Keep ``result`` where a folder is named for it, and return it."""
+    if options.output is not None:
+        reason = result.verdict.reasons[0] if result.record is None else None
+        store.save_run(
+            options.output,
+            conditions=replace(_conditions(opened.bundle, options), no_record=reason),
+            case_set=result.case_set,
+            record=result.record,
+            verdict=result.verdict,
+            desktop=result.desktop,
+            manifest=opened.bundle.manifest,
+        )
+    return result

@@ -9,16 +9,18 @@ from edgekit import console, doctor
 from edgekit.cli.options import json_option
 from edgekit.doctor import Probe, Report
 from edgekit.errors import MissingToolError
+from edgekit.progress import Progress
 from edgekit.records.jsonable import jsonable
-from edgekit.runners import browsers
+from edgekit.runners import install as installing
+from edgekit.runners.browsers import ENGINES, Engine
 
 
 @click.command()
-@click.option("--install", is_flag=True, help="Install a browser when none is found: with Playwright, else with apt.")
+@click.option("--install", is_flag=True, help="Install each browser that is missing: with apt or Playwright.")
 @click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE", help="Look at this Chromium alone.")
 @json_option
 def command(install: bool, browser_path: Path | None, as_json: bool) -> int:
-    """Show what is installed: browsers, GPU adapters, node, versions.
+    """Show what is installed: Chromium, Firefox, WebKit, GPU adapters, node, versions.
 
     Every browser is started and asked on a page served by edgekit. Exit code 4: none could be started.
 
@@ -29,16 +31,25 @@ def command(install: bool, browser_path: Path | None, as_json: bool) -> int:
     """
     with console.progress() as progress:
         report = doctor.examine(browser_path, progress=progress)
-    if install and not report.has_browser:
+    lacking = [engine for engine in ENGINES if report.lacks(engine)] if install else []
+    if lacking:
         with console.progress() as progress:
-            way = browsers.install(progress)
+            said = [_install(engine, progress) for engine in lacking]
             report = doctor.examine(browser_path, progress=progress)
-        console.talk(f"Installed a browser with {way}.")
+        console.talk("\n".join(said))
     if as_json:
         console.data_json({**jsonable(asdict(report)), "has_browser": report.has_browser})
     else:
         _print(report)
     return 0 if report.has_browser else MissingToolError.exit_code
+
+
+def _install(engine: Engine, progress: Progress) -> str:
+    """Install a browser and say how it went. Only where there is no other does a failure end the command."""
+    try:
+        return f"Installed {engine.name} with {installing.install(engine, progress)}."
+    except MissingToolError as error:
+        return f"warning: {error.message}\n\nhint: {error.hint}\n"
 
 
 def _print(report: Report) -> None:
@@ -72,7 +83,8 @@ def _cells(probe: Probe | None) -> list[str]:
         gpu, half = "none", "–"
     else:
         parts = (adapter.vendor, adapter.architecture, adapter.device, adapter.description)
-        gpu = " ".join(part for part in parts if part) + (" (software)" if adapter.software else "")
+        name = " ".join(part for part in parts if part) or "unnamed"
+        gpu = f"{name} (software)" if adapter.software else name
         half = _mark("shader-f16" in adapter.features)
     threads = f"{_mark(probe.threads)} ({probe.cores} cores)"
     return [_mark(probe.cross_origin_isolated), threads, _mark(probe.jspi), _mark(probe.float16_array), gpu, half]

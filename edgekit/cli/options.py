@@ -67,6 +67,20 @@ class FiniteRange(click.FloatRange, Finite):
     """A finite number of a range."""
 
 
+class Listed(click.ParamType[tuple[Any, ...]]):
+    """``chromium,firefox``: one or more values of another type with commas between them."""
+
+    def __init__(self, item: click.ParamType[Any], metavar: str) -> None:
+        self.item = item
+        self.name = metavar
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        parts = [part.strip() for part in str(value).split(",")]
+        if len(parts) > 1 and not all(parts):
+            self.fail(f"'{value}' has an empty part between its commas.", param, ctx)
+        return tuple(dict.fromkeys(self.item.convert(part, param, ctx) for part in parts))
+
+
 json_option: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Write JSON to stdout, and nothing else."
 )

@@ -1,17 +1,20 @@
-"""``edgekit parity``: replay a bundle's golden cases in a real browser and judge the outputs."""
+"""``edgekit parity``: replay a bundle's golden cases in real browsers and judge the outputs."""
 
+import io
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from edgekit import console, parity
+from edgekit import console, matrix, parity
 from edgekit.bundle.destination import check_outside_bundles
-from edgekit.cli.options import FiniteRange, json_option, targets_dir_option, tolerance_option, unique
-from edgekit.errors import ParityError
+from edgekit.cli.options import FiniteRange, Listed, json_option, targets_dir_option, tolerance_option, unique
+from edgekit.errors import ParityError, UsageError
 from edgekit.files import write_atomic
+from edgekit.matrix import Combination, MatrixRow
 from edgekit.parity import ParityOptions, ParityResult
 from edgekit.records import verdict as verdicts
 from edgekit.records.cases import Tolerance
@@ -20,68 +23,105 @@ from edgekit.report import html, junit, text
 from edgekit.report.html import Entry
 from edgekit.report.text import TextTable
 from edgekit.runners.browsers import GPUS
+from edgekit.runners.inbox import Invitation
+from edgekit.runners.page import DEFAULT_TIMEOUT_SECONDS
+
+_MANY = "With several, separated by commas, every combination runs."
 
 
 @click.command()
 @click.argument("bundle", type=click.Path(path_type=Path))
-@click.option("--browser", metavar="NAME", help="The browser to drive, such as chromium. Default: the target's.")
+@click.option("--browser", "browsers", type=Listed(click.STRING, "NAME[,NAME]"),
+              help=f"The browser to drive: chromium, firefox or webkit. Default: the target's. {_MANY}")  # fmt: skip
 @click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE", help="The browser's program.")
+@click.option("--cdp", metavar="URL", help="Use the Chromium that runs with its DevTools protocol at this address.")
+@click.option("--remote", metavar="URL", help="Use a browser of the Playwright server at this ws:// address.")
+@click.option("--inbox", is_flag=True, help="Show an address for a phone in this network to open, and wait for it.")
+@click.option("--host", metavar="ADDRESS", help="With --cdp or --inbox: the address of this machine to serve at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --cdp or --inbox: the port to serve at.")
 @click.option("--gpu", type=click.Choice(GPUS), default="auto", show_default=True, help="The WebGPU adapter to use.")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Replay this golden case only. Repeatable.")
-@click.option("--variant", metavar="ID", help="Use this variant of the runtime instead of the first that runs.")
-@click.option("--threads", type=click.IntRange(1, 64), help="How many threads. Default: as the target says.")
+@click.option("--variant", "variants", type=Listed(click.STRING, "ID[,ID]"),
+              help="Use this variant of the runtime instead of the first that runs. See --browser.")  # fmt: skip
+@click.option("--threads", type=Listed(click.IntRange(1, 64), "N[,N]"),
+              help="How many threads. Default: as the target says. See --browser.")  # fmt: skip
 @click.option("--repeats", type=click.IntRange(0, 1000), default=parity.DEFAULT_REPEATS, show_default=True,
               help="How many runs are timed after the first.")  # fmt: skip
-@click.option("--timeout", type=FiniteRange(1, 86400), default=parity.DEFAULT_TIMEOUT_SECONDS, show_default=True,
+@click.option("--timeout", type=FiniteRange(1, 86400), default=DEFAULT_TIMEOUT_SECONDS, show_default=True,
               metavar="SECONDS", help="How long the page may take to answer.")  # fmt: skip
 @tolerance_option
 @click.option("--allow-fallback", is_flag=True, help="Let another execution provider than the target's first pass.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 @click.option("--report", "report_file", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run's records here.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="DIR",
+              help="Keep the run's records here. Default for several combinations: BUNDLE.parity.")  # fmt: skip
 @targets_dir_option
 @json_option
 def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_json: bool, **values: Any) -> int:
     """Replay a bundle's golden cases in a real browser and judge the outputs.
 
-    Exit code 0: passed. 6: failed, refused or not run. 4: there is no browser.
+    Exit code 0: passed, in every combination that was asked for. 6: failed, refused or not run. 4: the only browser
+    that was asked for is missing.
 
     \b
     Example:
       edgekit parity bundle
       edgekit parity bundle --case random-1 --tolerance scores=1e-3 --report report.html
+      edgekit parity bundle --browser chromium,firefox,webkit --variant jspi,asyncify,wasm --threads 1,2
+      edgekit parity bundle --inbox --variant wasm
     """
-    options = _options(values)
+    chosen = matrix.combinations(*(values[name] or () for name in ("browsers", "variants", "threads")))
+    options = _options(bundle, values, chosen)
     for place in (junit_file, report_file, options.output):
         if place is not None:  # before the minutes of work, not after them
             check_outside_bundles(place)
+    rows: Sequence[MatrixRow] = ()
     with console.progress() as progress:
-        result = parity.verify(bundle, options, progress=progress)
+        if len(chosen) > 1:
+            rows = matrix.verify(bundle, chosen, options, progress=progress)
+            results = [row.result for row in rows]
+        else:
+            results = [parity.verify(bundle, options, progress=progress)]
     if junit_file is not None:
-        write_atomic(junit_file, junit.to_xml([result.verdict]))
+        write_atomic(junit_file, junit.to_xml([result.verdict for result in results]))
     if report_file is not None:
-        write_atomic(report_file, html.report_html([_entry(result, options)]).encode())
+        write_atomic(report_file, html.report_html([_entry(result, options) for result in results]).encode())
     if as_json:
-        timings = [asdict(row) for row in result.timings]
-        console.data_json({"verdict": verdicts.to_json(result.verdict), "timings": jsonable(timings)})
+        console.data_json(_rows_json(rows) if rows else _result_json(results[0]))
+    elif rows:
+        _print_rows(rows)
     else:
-        print_result(result)
+        print_result(results[0])
+    if rows:
+        console.talk(f"The runs are kept in {options.output}.")
     for place in (report_file, junit_file):
         if place is not None:
             console.talk(f"Wrote {place}.")
-    if result.hint:
-        console.talk(f"\nhint: {result.hint}")
-    return 0 if result.verdict.passed else ParityError.exit_code
+    if not rows and results[0].hint:
+        console.talk(f"\nhint: {results[0].hint}")
+    return 0 if all(result.verdict.passed for result in results) else ParityError.exit_code
 
 
-def _options(values: dict[str, Any]) -> ParityOptions:
+def _options(bundle: Path, values: dict[str, Any], chosen: Sequence[Combination]) -> ParityOptions:
+    several = len(chosen) > 1
+    if several and values["inbox"]:
+        raise UsageError("--inbox waits for one record.", hint="Give it one variant and one number of threads.")
+    if several and values["browser_path"] and len({one.browser for one in chosen}) > 1:
+        raise UsageError("--browser-path names one program, and several browsers are asked for.",
+                         hint="Name programs with EDGEKIT_BROWSER, EDGEKIT_FIREFOX, EDGEKIT_WEBKIT.")  # fmt: skip
+    if (values["host"] or values["port"]) and not (values["cdp"] or values["inbox"]):
+        raise UsageError("--host and --port belong to --cdp and --inbox.", hint="Leave them out.")
+    output = values["output"]
+    if several and output is None:
+        place = bundle.resolve()
+        output = place.with_name(f"{place.name}.parity")
     return ParityOptions(
-        runner=values["browser"],
+        runner=chosen[0].browser,
         browser_path=values["browser_path"],
         gpu=values["gpu"],
         cases=values["cases"] or None,
-        variant=values["variant"],
-        threads=values["threads"],
+        variant=chosen[0].variant,
+        threads=chosen[0].threads,
         repeats=values["repeats"],
         timeout_seconds=values["timeout"],
         tolerance=unique(
@@ -89,13 +129,57 @@ def _options(values: dict[str, Any]) -> ParityOptions:
         ),
         allow_fallback=values["allow_fallback"],
         targets_dir=values["targets_dir"],
-        output=values["output"],
+        output=output,
         command=("edgekit", *sys.argv[1:]),
+        **{name: values[name] for name in ("cdp", "remote", "inbox", "host", "port")},
+        announce=_announce,
     )
+
+
+def _announce(invitation: Invitation) -> None:
+    """Tell, on stderr, what to open on the phone."""
+    import segno
+
+    drawn = io.StringIO()
+    segno.make(invitation.url, error="l").terminal(drawn, border=2, compact=True)
+    lines = ["Open this address on the device, in the same network as this machine:", "", f"  {invitation.url}", ""]
+    lines.append(drawn.getvalue())
+    lines.append("This server listens to the network until the record has come, and answers only to this address.")
+    if not invitation.secure:
+        lines.append(
+            "warning: over plain http a browser allows neither WebGPU nor threads, so only the wasm variant with one\n"
+            "  thread can run there. For both, use a cable: --cdp with 'adb forward' and 'adb reverse'."
+        )
+    console.talk("\n".join(lines))
 
 
 def _entry(result: ParityResult, options: ParityOptions) -> Entry:
     return Entry(result.verdict, result.record, result.desktop, result.case_set, options.command)
+
+
+def _result_json(result: ParityResult) -> dict[str, Any]:
+    timings = [asdict(row) for row in result.timings]
+    return {"verdict": verdicts.to_json(result.verdict), "timings": jsonable(timings)}
+
+
+def _rows_json(rows: Sequence[MatrixRow]) -> dict[str, Any]:
+    found = [
+        {
+            **asdict(row.combination),
+            **_result_json(row.result),
+            "software_adapter": text.software_adapter(row.result.record),
+            "folder": None if row.folder is None else str(row.folder),
+            "note": row.note,
+            "hint": row.hint,
+        }
+        for row in rows
+    ]
+    return {"passed": all(row.result.verdict.passed for row in rows), "combinations": found}
+
+
+def _print_rows(rows: Sequence[MatrixRow]) -> None:
+    _table(text.matrix_table(rows))
+    console.data(console.visible("\n".join(text.matrix_notes(rows))))
 
 
 def print_result(result: ParityResult) -> None:

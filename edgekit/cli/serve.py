@@ -2,7 +2,6 @@
 
 import queue
 import shlex
-import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -18,9 +17,8 @@ from edgekit.cli.options import json_option
 from edgekit.report import words
 from edgekit.serve.app import create_app, is_loopback
 from edgekit.serve.inbox import Arrival, Inbox
-from edgekit.serve.server import serving
+from edgekit.serve.server import EVERYWHERE, address_here, serving
 
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  compared with, not bound to
 _NOT_SECURE = (
     "warning: other machines open this page over plain http, where browsers allow neither WebGPU nor threads.\n"
     "  For both, put an https proxy or tunnel before this port. An Android phone on a cable can use\n"
@@ -95,16 +93,7 @@ def _line(arrival: Arrival, bundle: Path) -> str:
 
 def _urls(url: str, host: str) -> list[str]:
     """Name the addresses under which the page can be opened; that of all interfaces is none."""
-    if host not in _EVERYWHERE:
+    if host not in EVERYWHERE:
         return [url]
     port = url.rsplit(":", 1)[1]
-    return [f"http://{name}:{port}" for name in ("127.0.0.1", _address_here()) if name is not None]
-
-
-def _address_here() -> str | None:
-    """Return this machine's address in its network; nothing is sent to find it."""
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # an address that RFC 5737 keeps for documentation
-        address: str = probe.getsockname()[0]
-        return address
-    return None
+    return [f"http://{name}:{port}" for name in ("127.0.0.1", address_here()) if name is not None]

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from statistics import median
 
-from edgekit.records.verdict import OutputStatus, OutputVerdict, Verdict
+from edgekit.matrix import MatrixRow
+from edgekit.records.run_record import RunRecord
+from edgekit.records.verdict import OutputStatus, OutputVerdict, Verdict, VerdictStatus
 from edgekit.report import words
 from edgekit.timing import TimingRow
 
@@ -50,6 +53,17 @@ _TIMING_COLUMNS = (
     TextColumn("browser / desktop", number=True),
 )
 
+_MATRIX_COLUMNS = (
+    TextColumn("combination"),
+    TextColumn("verdict"),
+    TextColumn("worst", spare=1),
+    TextColumn("of tol.", number=True),
+    TextColumn("create", number=True, spare=2),
+    TextColumn("first", number=True),
+    TextColumn("later", number=True),
+)
+_SOFTWARE = "†"
+
 
 def output_table(verdict: Verdict) -> TextTable:
     """Return a row for every case and output; where there are many, matches of one output share a row."""
@@ -68,6 +82,68 @@ def timing_table(rows: Sequence[TimingRow]) -> TextTable:
         for row in rows
     )
     return TextTable("Times (all but the later runs are paid once)", _TIMING_COLUMNS, tuple(cells))
+
+
+def matrix_table(rows: Sequence[MatrixRow]) -> TextTable:
+    """Return a row for each combination: its verdict, the output nearest to or furthest past its tolerance, its times.
+
+    Its error is shown as a share of its tolerance, both relative to its scale. Times on a software adapter are marked.
+    """
+    title = f"{rows[0].result.verdict.title.removesuffix(f' · {rows[0].combination.label}')}: combinations"
+    return TextTable(title, _MATRIX_COLUMNS, tuple(_matrix_row(row) for row in rows))
+
+
+def _matrix_row(row: MatrixRow) -> tuple[str, ...]:
+    verdict, record = row.result.verdict, row.result.record
+    mark = {"passed": "✓", "not_run": words.NOTHING}.get(verdict.status, "✗")
+    worst = next(iter(worst_first(verdict.outputs)), None) if verdict.status != "not_run" else None
+    return (
+        row.combination.label,
+        f"{mark} {words.VERDICT_WORDS[verdict.status].lower()}",
+        words.NOTHING if worst is None else worst.output,
+        words.NOTHING if worst is None else words.share(worst),
+        *_matrix_times(record),
+    )
+
+
+def _matrix_times(record: RunRecord | None) -> tuple[str, str, str]:
+    if record is None:
+        return (words.NOTHING,) * 3
+    timings = record.timings
+    later = median(timings.later_run_ms) if timings.later_run_ms else None
+    software = software_adapter(record) is not None
+    create, first, last = (
+        words.milliseconds(time) + (_SOFTWARE if software and time is not None else "")
+        for time in (timings.create_ms, timings.first_run_ms, later)
+    )
+    return create, first, last
+
+
+def software_adapter(record: RunRecord | None) -> str | None:
+    """Name the adapter that a record's times were taken on, when that is software."""
+    if record is None or record.environment.execution_provider != "webgpu":
+        return None
+    adapter = record.environment.adapter
+    return words.adapter_name(adapter) if adapter is not None and adapter.software else None
+
+
+def matrix_notes(rows: Sequence[MatrixRow]) -> tuple[str, ...]:
+    """Return what stands below the matrix: why combinations did not pass, what would help, and how many did."""
+    lines = ["of tol.: the worst output's error as a share of its tolerance."]
+    if adapters := dict.fromkeys(filter(None, (software_adapter(row.result.record) for row in rows))):
+        lines.append(f"{_SOFTWARE} on the CPU ({'; '.join(adapters)}): these times say nothing about a GPU.")
+    reasons: dict[tuple[VerdictStatus, str, str | None], list[str]] = {}
+    for row in rows:
+        if row.note is not None:
+            reasons.setdefault((row.result.verdict.status, row.note, row.hint), []).append(row.combination.label)
+    for (status, note, hint), labels in reasons.items():
+        lines.append(f"{words.VERDICT_WORDS[status]}: {', '.join(labels)}: {note}")
+        lines += [f"  hint: {hint}"] if hint else []
+    passed = sum(row.result.verdict.passed for row in rows)
+    silent = sum(row.result.verdict.status == "not_run" for row in rows)
+    counted = f"{passed} of {len(rows)} combinations passed"
+    lines.append(f"{'✓' if passed == len(rows) else '✗'} {counted}" + (f", {silent} not run." if silent else "."))
+    return tuple(lines)
 
 
 def summary(verdict: Verdict, *, titled: bool = False) -> tuple[str, ...]:

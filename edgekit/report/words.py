@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 
 from edgekit.records.cases import Reference, Tolerance
-from edgekit.records.run_record import Environment
+from edgekit.records.run_record import Adapter, Environment
 from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, Verdict, VerdictStatus
 
 NOTHING = "–"
@@ -109,6 +109,16 @@ def would_pass(output: OutputVerdict) -> str:
     return f"rel {float(_UP.create_decimal_from_float(metrics.passing_relative)):.3g}"
 
 
+def share(output: OutputVerdict) -> str:
+    """Say how much of its tolerance an output's error takes, in per cent: above 100 it does not match."""
+    if output.metrics is None:
+        return NOTHING
+    allowed, needed = output.tolerance.relative if output.tolerance else 0.0, output.metrics.passing_relative
+    if not allowed:
+        return "0 %" if not needed else "∞"
+    return f"{number(100 * needed / allowed)} %"
+
+
 def where(environment: Environment) -> str:
     """Say in a line where a record was made: device, runner, runtime, execution provider, adapter, threads."""
     adapter = environment.adapter
@@ -119,10 +129,15 @@ def where(environment: Environment) -> str:
     if environment.variant and environment.variant != ran:
         parts[-1] += f" ({environment.variant})"
     if adapter is not None and ran == "webgpu":
-        name = next((n for n in (adapter.description, adapter.architecture, adapter.vendor) if n), "unnamed adapter")
-        parts.append(f"{name}, software" if adapter.software else name)
+        parts.append(adapter_name(adapter))
     parts.append("1 thread" if environment.threads == 1 else f"{environment.threads} threads")
     return " · ".join(parts)
+
+
+def adapter_name(adapter: Adapter) -> str:
+    """Name a GPU adapter by the best that the browser tells of it, and say so when it is software."""
+    name = next((n for n in (adapter.description, adapter.architecture, adapter.vendor) if n), "unnamed adapter")
+    return f"{name}, software" if adapter.software else name
 
 
 @dataclass(frozen=True)

@@ -1,38 +1,86 @@
-"""Find a Chromium to drive, the flags it needs here, and install one where there is none."""
+"""The browser engines: how their programs are called, where they are, and the settings they need here."""
 
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
 from edgekit.errors import MissingToolError
-from edgekit.progress import Progress, silent
 
 Gpu = Literal["auto", "software", "hardware"]
 GPUS: tuple[str, ...] = get_args(Gpu)
 
 ENVIRONMENT_NAME = "EDGEKIT_BROWSER"
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge")
-# Where the installers of macOS and Windows put browsers, which is not on PATH.
-_PLACES = {
-    "darwin": (
-        "/Applications/Chromium.app/Contents/MacOS/Chromium",
-        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-        "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+
+@dataclass(frozen=True)
+class Engine:
+    """One browser engine. ``id`` is Playwright's word for it; ``variable``: names its program in the environment.
+
+    ``programs``: their names on PATH, best first. ``places``: where installers of macOS and Windows put them, by
+    ``sys.platform``. ``packages``: what apt installs so that it runs on a machine without a screen, GPU or desktop.
+    """
+
+    id: str
+    name: str
+    variable: str
+    programs: tuple[str, ...]
+    packages: tuple[str, ...]
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+CHROMIUM = Engine(
+    id="chromium",
+    name="Chromium",
+    variable=ENVIRONMENT_NAME,
+    programs=(
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "google-chrome-stable",
+        "chrome",
+        "microsoft-edge",
+        "msedge",
     ),
-    "win32": (
-        "{ProgramFiles}/Google/Chrome/Application/chrome.exe",
-        "{ProgramFiles(x86)}/Google/Chrome/Application/chrome.exe",
-        "{LOCALAPPDATA}/Google/Chrome/Application/chrome.exe",
-        "{ProgramFiles(x86)}/Microsoft/Edge/Application/msedge.exe",
-    ),
-}
+    packages=("chromium",),
+    places={
+        "darwin": (
+            "/Applications/Chromium.app/Contents/MacOS/Chromium",
+            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+            "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+        ),
+        "win32": (
+            "{ProgramFiles}/Google/Chrome/Application/chrome.exe",
+            "{ProgramFiles(x86)}/Google/Chrome/Application/chrome.exe",
+            "{LOCALAPPDATA}/Google/Chrome/Application/chrome.exe",
+            "{ProgramFiles(x86)}/Microsoft/Edge/Application/msedge.exe",
+        ),
+    },
+)
+FIREFOX = Engine(
+    id="firefox",
+    name="Firefox",
+    variable="EDGEKIT_FIREFOX",
+    programs=("firefox-esr", "firefox"),
+    packages=("firefox-esr", "mesa-vulkan-drivers"),  # the second is WebGPU on the CPU
+    places={
+        "darwin": ("/Applications/Firefox.app/Contents/MacOS/firefox",),
+        "win32": ("{ProgramFiles}/Mozilla Firefox/firefox.exe",),
+    },
+)
+# WebKitGTK's driver brings the browser that it drives, MiniBrowser.
+WEBKIT = Engine(
+    id="webkit",
+    name="WebKit",
+    variable="EDGEKIT_WEBKIT",
+    programs=("WebKitWebDriver",),
+    packages=("webkit2gtk-driver", "xvfb"),
+)
+ENGINES = (CHROMIUM, FIREFOX, WEBKIT)
 
 # A fresh profile that talks to no one.
 _QUIET = (
@@ -42,52 +90,62 @@ _QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
-_PLAYWRIGHT_SECONDS = 240
-_APT_SECONDS = 600
-_OUTPUT_LINES = 15
+# Firefox has WebGPU on Linux, but switched off and blocked for what it does not know, such as Mesa on the CPU.
+_FIREFOX_PREFERENCES: dict[str, str | float | bool] = {
+    "dom.webgpu.enabled": True,
+    "gfx.webgpu.ignore-blocklist": True,
+}
+# Mesa's Vulkan on the CPU (lavapipe); naming it hides every other driver from the Vulkan loader.
+_LAVAPIPE = "/usr/share/vulkan/icd.d"
 
 
 @dataclass(frozen=True)
 class Browser:
-    """A browser's program, and how it was found."""
+    """A browser's program, how it was found, and whether it is the build that Playwright made."""
 
     path: Path
     source: str
+    playwrights_own: bool = False
 
 
-def find(named: Path | None, playwright_path: Path | None) -> Browser:
-    """Return the browser to drive: the one ``named``, that of EDGEKIT_BROWSER, Playwright's own, or one on PATH.
+def find(named: Path | None, playwright_path: Path | None, engine: Engine = CHROMIUM) -> Browser:
+    """Return the browser to drive: the one ``named``, that of the engine's variable, Playwright's own, or one on PATH.
 
     ``playwright_path``: where Playwright would keep its own. Raises MissingToolError, with the line that installs one,
     when there is none, or when the one that was named is not there.
     """
-    return found(named, playwright_path)[0]
+    return found(named, playwright_path, engine)[0]
 
 
-def found(named: Path | None, playwright_path: Path | None) -> tuple[Browser, ...]:
+def found(named: Path | None, playwright_path: Path | None, engine: Engine = CHROMIUM) -> tuple[Browser, ...]:
     """Return every browser that ``find`` would choose from, best first; at least one. Raises like ``find``."""
-    variable = os.environ.get(ENVIRONMENT_NAME)
-    for path, source in ((named, "--browser-path"), (Path(variable) if variable else None, ENVIRONMENT_NAME)):
+    variable = os.environ.get(engine.variable)
+    for path, source in ((named, "--browser-path"), (Path(variable) if variable else None, engine.variable)):
         if path is not None:
-            return (Browser(_program(path, source), source),)
+            program = _program(path, source, engine)
+            own = playwright_path is not None and program.resolve() == playwright_path.resolve()
+            return (Browser(program, source, own),)
     candidates = [(playwright_path, "playwright")]
-    candidates += [(Path(place), "PATH") for place in map(shutil.which, _NAMES) if place]
-    candidates += [(place, "installed") for place in _places(sys.platform, os.environ)]
+    on_path = [(Path(place), "PATH") for place in map(shutil.which, engine.programs) if place]
+    # Debian's "firefox" is a script that starts its "firefox-esr"; Chromiums of several names are several browsers.
+    candidates += on_path if engine is CHROMIUM else on_path[:1]
+    candidates += [(place, "installed") for place in _places(engine, sys.platform, os.environ)]
     browsers: dict[Path, Browser] = {}
     for path, source in candidates:
         if path is not None and _is_program(path):
-            browsers.setdefault(path.resolve(), Browser(path, source))
+            browsers.setdefault(path.resolve(), Browser(path, source, source == "playwright"))
     if not browsers:
-        raise MissingToolError("There is no Chromium on this machine.", hint=install_hint())
+        raise MissingToolError(f"There is no {engine.name} on this machine.", hint=install_hint(engine))
     return tuple(browsers.values())
 
 
-def _program(path: Path, source: str) -> Path:
+def _program(path: Path, source: str, engine: Engine) -> Path:
     place = path if path.is_file() else Path(shutil.which(path) or path)
     if not _is_program(place):
         why = "is not a program" if path.exists() else "is not there"
         raise MissingToolError(
-            f"The browser that {source} names {why}: {path}", hint=f"Name a Chromium's program, or: {install_hint()}"
+            f"The browser that {source} names {why}: {path}",
+            hint=f"Name the program of {engine.name} ({engine.programs[0]}), or: {install_hint(engine)}",
         )
     return place
 
@@ -96,9 +154,9 @@ def _is_program(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
-def _places(platform: str, environment: Mapping[str, str]) -> list[Path]:
+def _places(engine: Engine, platform: str, environment: Mapping[str, str]) -> list[Path]:
     places = []
-    for place in _PLACES.get(platform, ()):
+    for place in engine.places.get(platform, ()):
         with suppress(KeyError):  # a variable that this machine does not have
             places.append(Path(place.format_map(environment)))
     return places
@@ -118,90 +176,44 @@ def flags(gpu: Gpu) -> list[str]:
     return chosen
 
 
+def preferences() -> dict[str, str | float | bool]:
+    """Return what Firefox is started with: WebGPU on, its blocklist off."""
+    return dict(_FIREFOX_PREFERENCES)
+
+
+def vulkan(gpu: Gpu) -> dict[str, str]:
+    """Return the environment that leaves the Vulkan loader no driver but the one on the CPU, when that is asked for.
+
+    Firefox has no flag for it. Empty on a machine without that driver, or where any may be used.
+    """
+    drivers = sorted(Path(_LAVAPIPE).glob("lvp_icd*.json")) if gpu == "software" else []
+    # VK_DRIVER_FILES is the name of today; older loaders know the other one alone.
+    return dict.fromkeys(("VK_DRIVER_FILES", "VK_ICD_FILENAMES"), str(drivers[0])) if drivers else {}
+
+
 def can_sandbox() -> bool:
     """Return whether Chromium's sandbox may be used: it refuses to run as root."""
-    return not _is_root()
+    return not is_root()
 
 
-def _is_root() -> bool:
+def is_root() -> bool:
+    """Return whether this process may do everything (never on Windows, which has no such user)."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def install_hint() -> str:
-    """Say in one line how to get a browser on this machine."""
-    lines = [f"'{' '.join(_playwright_command())}'"]
+def install_hint(engine: Engine = CHROMIUM) -> str:
+    """Say in one line how to get the browser on this machine."""
+    lines = [f"'{' '.join(playwright_command(engine))}'"]
     if shutil.which("apt-get"):
-        lines.insert(0, f"'{'' if _is_root() else 'sudo '}apt-get install -y chromium'")
+        lines.insert(0, f"'{apt_line(engine.packages)}'")
     return f"Run {' or '.join(lines)}, or name one with --browser-path."
 
 
-def _playwright_command() -> list[str]:
-    return [sys.executable, "-m", "playwright", "install", "chromium"]
+def apt_line(packages: tuple[str, ...]) -> str:
+    """Return the line that a person types to install Debian ``packages``."""
+    return f"{'' if is_root() else 'sudo '}apt-get install -y {' '.join(packages)}"
 
 
-def install(progress: Progress = silent) -> str:
-    """Install a Chromium: with Playwright, or with apt where that fails and apt may be used. Return which way it was.
-
-    Raises MissingToolError with the last lines of every attempt when none worked.
-    """
-    attempts: list[str] = []
-    ways: list[tuple[str, list[list[str]], float]] = [
-        ("playwright", [_playwright_command()], _PLAYWRIGHT_SECONDS),
-    ]
-    prefix = _apt_prefix()
-    if prefix is not None:
-        apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
-        ways.append(
-            ("apt", [[*apt, "update"], [*apt, "install", "-y", "--no-install-recommends", "chromium"]], _APT_SECONDS)
-        )
-    for way, commands, seconds in ways:
-        problem = _run_all(commands, seconds, progress)
-        if problem is None:
-            return way
-        attempts.append(problem)
-    raise MissingToolError("No browser could be installed.\n\n" + "\n\n".join(attempts), hint=install_hint())
-
-
-def _apt_prefix() -> list[str] | None:
-    """Return what stands before apt-get to use it without being asked for a password; None: it cannot be used."""
-    if not shutil.which("apt-get"):
-        return None
-    if _is_root():
-        return []
-    sudo = shutil.which("sudo")
-    if sudo and subprocess.run([sudo, "-n", "true"], capture_output=True, check=False).returncode == 0:
-        return [sudo, "-n"]
-    return None
-
-
-def _run_all(commands: Sequence[Sequence[str]], seconds: float, progress: Progress) -> str | None:
-    """Run commands until one fails; return its last lines, or None when all were done."""
-    for command in commands:
-        shown = " ".join(command)
-        progress(f"{shown}")
-        try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=seconds,
-                check=False,
-                encoding="utf-8",
-                errors="replace",
-            )
-        except subprocess.TimeoutExpired as error:
-            return f"$ {shown}\n{_tail(_text(error.output))}\n(stopped after {seconds:.0f} s)"
-        except OSError as error:
-            return f"$ {shown}\n{error}"
-        if done.returncode != 0:
-            return f"$ {shown}\n{_tail(done.stdout)}\n(exit code {done.returncode})"
-    return None
-
-
-def _text(output: bytes | str | None) -> str:
-    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
-
-
-def _tail(output: str) -> str:
-    return "\n".join(output.strip().splitlines()[-_OUTPUT_LINES:])
+def playwright_command(engine: Engine) -> list[str]:
+    """Return the command that downloads Playwright's own build of a browser."""
+    return [sys.executable, "-m", "playwright", "install", engine.id]

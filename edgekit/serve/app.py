@@ -49,14 +49,16 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def create_app(bundle: Bundle, inbox: Inbox, *, isolation: bool = True, loopback_only: bool = True) -> Flask:
+def create_app(
+    bundle: Bundle, inbox: Inbox, *, isolation: bool = True, loopback_only: bool = True, token: str = ""
+) -> Flask:
     """Return the application that serves ``bundle`` and keeps posted records in ``inbox``.
 
     ``isolation`` False leaves out the headers that give a page threads, as most static hosts do. ``loopback_only``
     answers only requests that name this machine in their Host header: otherwise a web page elsewhere could point its
-    own name at 127.0.0.1 and read the bundle (DNS rebinding).
+    own name at 127.0.0.1 and read the bundle (DNS rebinding). ``token``: see ``create_static_app``.
     """
-    app = create_static_app(assets.of_bundle(bundle), isolation=isolation, loopback_only=loopback_only)
+    app = create_static_app(assets.of_bundle(bundle), isolation=isolation, loopback_only=loopback_only, token=token)
     app.config["MAX_CONTENT_LENGTH"] = inbox.limits.post_bytes
     app.config["MAX_FORM_PARTS"] = len(_PARTS)
 
@@ -79,12 +81,19 @@ def create_app(bundle: Bundle, inbox: Inbox, *, isolation: bool = True, loopback
         inbox.refuse(problem)
         return make_response(jsonify({"error": problem}), status)
 
-    app.add_url_rule(f"/{RECORDS_PATH}", view_func=post_record, methods=["POST"], provide_automatic_options=False)
+    app.add_url_rule(
+        f"{_prefix(token)}/{RECORDS_PATH}", view_func=post_record, methods=["POST"], provide_automatic_options=False
+    )
     return app
 
 
-def create_static_app(files: Mapping[str, Asset], *, isolation: bool = True, loopback_only: bool = True) -> Flask:
-    """Return an application that serves ``files`` (by path; "/" is index.html), and nothing else."""
+def create_static_app(
+    files: Mapping[str, Asset], *, isolation: bool = True, loopback_only: bool = True, token: str = ""
+) -> Flask:
+    """Return an application that serves ``files`` (by path; "/" is index.html), and nothing else.
+
+    ``token``: the first part of every address, so that only who knows it can read or post anything.
+    """
     app = Flask("edgekit", static_folder=None, template_folder=None)
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
@@ -112,12 +121,16 @@ def create_static_app(files: Mapping[str, Asset], *, isolation: bool = True, loo
         return response
 
     options: dict[str, Any] = {"view_func": get_file, "methods": ["GET"], "provide_automatic_options": False}
-    app.add_url_rule("/", defaults={"path": "index.html"}, **options)
-    app.add_url_rule("/<path:path>", **options)
+    app.add_url_rule(f"{_prefix(token)}/", defaults={"path": "index.html"}, **options)
+    app.add_url_rule(f"{_prefix(token)}/<path:path>", **options)
     app.before_request(check_host)
     app.after_request(add_headers)
     app.register_error_handler(HTTPException, explain)
     return app
+
+
+def _prefix(token: str) -> str:
+    return f"/{token}" if token else ""
 
 
 def _send(asset: Asset) -> Response:

@@ -4,12 +4,15 @@ import errno
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from flask import Flask
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from edgekit.errors import UsageError
+
+# The addresses to listen on that mean all of a machine's; a browser cannot open them.
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  compared with, not bound to
 
 # A client that sends or takes nothing for this long is let go.
 _IDLE_SECONDS = 60
@@ -43,6 +46,15 @@ def serving(app: Flask, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def address_here() -> str | None:
+    """Return this machine's address in its network; nothing is sent to find it."""
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # an address that RFC 5737 keeps for documentation
+        address: str = probe.getsockname()[0]
+        return address
+    return None
 
 
 def _listen(host: str, port: int) -> socket.socket:

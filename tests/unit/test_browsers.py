@@ -101,53 +101,44 @@ def test_the_software_adapter_is_forced_only_when_asked_for() -> None:
     assert not any("swiftshader" in flag for flag in browsers.flags("auto") + browsers.flags("hardware"))
 
 
-def test_installing_falls_back_to_apt_and_says_which_way_it_went(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    program(bare / "env", 'shift; "$@"')
-    program(bare / "apt-get", f'echo "$@" >> {bare}/log')
-    monkeypatch.setattr(sys, "executable", str(program(bare / "python", "echo no network; exit 1")))
-    said: list[str] = []
-    assert browsers.install(lambda message, done=None: said.append(message)) == "apt"
-    assert (bare / "log").read_text().splitlines() == ["update", "install -y --no-install-recommends chromium"]
-    assert any("playwright install chromium" in message for message in said)
-
-
-def test_playwright_is_asked_first_and_apt_not_at_all_when_that_works(
-    bare: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_engine_has_its_own_programs_variable_and_line_that_installs_it(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program(bare / "apt-get", f"touch {bare}/used")
-    monkeypatch.setattr(sys, "executable", str(program(bare / "python")))
-    assert browsers.install() == "playwright"
-    assert not (bare / "used").exists()
-
-
-def test_when_nothing_can_be_installed_the_error_holds_what_every_way_said(
-    bare: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    program(bare / "apt-get")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    program(bare / "env", 'shift; "$@"')
-    program(bare / "apt-get", "echo E: no such package; exit 100")
-    monkeypatch.setattr(sys, "executable", str(program(bare / "python", "echo no network; exit 1")))
-    with pytest.raises(MissingToolError) as caught:
-        browsers.install()
-    assert "no network" in caught.value.message and "E: no such package" in caught.value.message
-    assert "exit code 100" in caught.value.message
-    assert "apt-get install -y chromium" in (caught.value.hint or "")
+    program(bare / "chromium")
+    with pytest.raises(MissingToolError, match="no Firefox") as caught:
+        browsers.find(None, None, browsers.FIREFOX)
+    assert "apt-get install -y firefox-esr mesa-vulkan-drivers" in (caught.value.hint or "")
+    with pytest.raises(MissingToolError, match="no WebKit") as caught:
+        browsers.find(None, None, browsers.WEBKIT)
+    assert "apt-get install -y webkit2gtk-driver xvfb" in (caught.value.hint or "")
+    mine = program(tmp_path / "mine")
+    monkeypatch.setenv("EDGEKIT_FIREFOX", str(mine))
+    assert browsers.find(None, None, browsers.FIREFOX) == browsers.Browser(mine, "EDGEKIT_FIREFOX")
+    with pytest.raises(MissingToolError, match="no WebKit"):
+        browsers.find(None, None, browsers.WEBKIT)
 
 
-def test_apt_is_left_alone_when_it_would_ask_for_a_password(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    program(bare / "apt-get", f"touch {bare}/used")
-    program(bare / "sudo", "exit 1")
-    monkeypatch.setattr(sys, "executable", str(program(bare / "python", "exit 1")))
-    with pytest.raises(MissingToolError) as caught:
-        browsers.install()
-    assert not (bare / "used").exists()
-    assert "sudo apt-get install -y chromium" in (caught.value.hint or "")
+def test_a_script_that_starts_the_firefox_found_already_is_no_second_browser(bare: Path) -> None:
+    stock = program(bare / "firefox-esr")
+    program(bare / "firefox")
+    assert [browser.path for browser in browsers.found(None, None, browsers.FIREFOX)] == [stock]
 
 
-def test_an_installer_that_never_ends_is_stopped(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browsers, "_PLAYWRIGHT_SECONDS", 0.5)
-    monkeypatch.setattr(sys, "executable", str(program(bare / "python", "echo started; exec /bin/sleep 60")))
-    with pytest.raises(MissingToolError, match=r"started\n\(stopped after"):
-        browsers.install()
+def test_the_build_that_playwright_made_is_known_also_when_it_was_named(bare: Path, tmp_path: Path) -> None:
+    own, stock = program(tmp_path / "own"), program(bare / "firefox")
+    assert browsers.find(None, own, browsers.FIREFOX).playwrights_own
+    assert browsers.find(own, own, browsers.FIREFOX).playwrights_own
+    assert not browsers.find(stock, own, browsers.FIREFOX).playwrights_own
+
+
+def test_firefox_takes_vulkan_on_the_cpu_only_when_software_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browsers, "_LAVAPIPE", str(tmp_path))
+    assert browsers.vulkan("software") == {}
+    (tmp_path / "lvp_icd.x86_64.json").touch()
+    (tmp_path / "radeon_icd.x86_64.json").touch()
+    assert set(browsers.vulkan("software").values()) == {str(tmp_path / "lvp_icd.x86_64.json")}
+    assert browsers.vulkan("auto") == browsers.vulkan("hardware") == {}

@@ -91,7 +91,7 @@ def test_a_package_that_is_missing_is_a_problem_with_its_pip_line(
 
 def _report(adapter: Adapter | None) -> Report:
     probe = Probe("auto", True, True, True, 2, True, adapter is not None, True, adapter)
-    reports = (BrowserReport("/usr/bin/chromium", "PATH", "1", (probe,)),)
+    reports = (BrowserReport("chromium", "/usr/bin/chromium", "PATH", "1", (probe,)),)
     runtime = doctor.RuntimeReport("onnxruntime-web", "1", "/cache", "verified")
     return Report("", (), runtime, reports, (), doctor.notes(reports))
 

@@ -18,6 +18,7 @@ import tiny_bundle
 from edgekit.bundle.open import Bundle
 from edgekit.errors import MissingToolError, ParityError
 from edgekit.runners import browsers, chromium
+from edgekit.runners.page import Ask
 
 pytestmark = pytest.mark.browser
 
@@ -51,7 +52,7 @@ def browsers_running() -> list[str]:
 def test_the_record_that_the_page_posts_is_returned(tmp_path: Path) -> None:
     said: list[str] = []
     record = chromium.run(
-        bundle_of(tmp_path, tiny_bundle.script()), progress=lambda message, done=None: said.append(message)
+        bundle_of(tmp_path, tiny_bundle.script()), Ask(), progress=lambda message, done=None: said.append(message)
     )
     array = record.cases[0].outputs[0].array
     assert array is not None and array.tolist() == [1, -2] and array.dtype == np.float32
@@ -65,7 +66,7 @@ def test_the_record_that_the_page_posts_is_returned(tmp_path: Path) -> None:
 def test_what_is_asked_of_the_page_stands_in_its_address(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, SILENT.replace("'starting'", "location.search").encode())
     with pytest.raises(ParityError) as caught:
-        chromium.run(bundle, cases=["a", "b"], variant="wasm", threads=2, repeats=7, timeout_seconds=5)
+        chromium.run(bundle, Ask(cases=["a", "b"], variant="wasm", threads=2, repeats=7, timeout_seconds=5))
     asked = caught.value.message
     for part in ("parity=1", "run=", "repeats=7", "variant=wasm", "threads=2", "cases=a%2Cb"):
         assert part in asked
@@ -74,7 +75,7 @@ def test_what_is_asked_of_the_page_stands_in_its_address(tmp_path: Path) -> None
 def test_a_page_that_never_answers_ends_at_the_limit_with_what_the_console_said(tmp_path: Path) -> None:
     started = time.monotonic()
     with pytest.raises(ParityError) as caught:
-        chromium.run(bundle_of(tmp_path, f"setTimeout(() => null.x, 0); {SILENT}".encode()), timeout_seconds=4)
+        chromium.run(bundle_of(tmp_path, f"setTimeout(() => null.x, 0); {SILENT}".encode()), Ask(timeout_seconds=4))
     assert time.monotonic() - started < 60
     assert "did not answer within 4 s" in caught.value.message
     assert "[log] starting" in caught.value.message
@@ -85,14 +86,14 @@ def test_a_page_that_never_answers_ends_at_the_limit_with_what_the_console_said(
 
 def test_a_page_that_blocks_the_browser_s_thread_ends_at_the_limit(tmp_path: Path) -> None:
     with pytest.raises(ParityError, match="did not answer"):
-        chromium.run(bundle_of(tmp_path, b"for (;;) {}"), timeout_seconds=2)
+        chromium.run(bundle_of(tmp_path, b"for (;;) {}"), Ask(timeout_seconds=2))
     assert browsers_running() == []
 
 
 def test_the_console_is_kept_within_bounds(tmp_path: Path) -> None:
     script = b"for (let n = 0; n < 60; n += 1) { console.log(`${n} ` + 'x'.repeat(5000)); }"
     with pytest.raises(ParityError) as caught:
-        chromium.run(bundle_of(tmp_path, script), timeout_seconds=5)
+        chromium.run(bundle_of(tmp_path, script), Ask(timeout_seconds=5))
     assert "[log] 59 " in caught.value.message and "[log] 5 " not in caught.value.message
     assert len(caught.value.message) < 20_000
 
@@ -107,28 +108,29 @@ def test_the_console_is_kept_within_bounds(tmp_path: Path) -> None:
 )
 def test_a_page_that_loads_from_elsewhere_is_an_error_although_it_answers(tmp_path: Path, before: str) -> None:
     with pytest.raises(ParityError, match=r"load from elsewhere: http.*(127\.0\.0\.2|cdn\.example)"):
-        chromium.run(bundle_of(tmp_path, tiny_bundle.script(before=before)), timeout_seconds=20)
+        chromium.run(bundle_of(tmp_path, tiny_bundle.script(before=before)), Ask(timeout_seconds=20))
 
 
 def test_a_page_may_use_blobs_and_data_addresses(tmp_path: Path) -> None:
     before = (
         "await new Promise((done) => { const image = new Image(); image.onload = image.onerror = done;"
         " image.src = 'data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA='; });"
-        " await new Promise((done) => { const worker = new Worker(URL.createObjectURL(new Blob(['postMessage(1)'])));"
-        " worker.onmessage = done; });"
+        " await new Promise((done) => { const image = new Image(); image.onload = image.onerror = done;"
+        " image.src = URL.createObjectURL(new Blob(['<svg xmlns=\"http://www.w3.org/2000/svg\"/>'],"
+        " { type: 'image/svg+xml' })); });"
     )
-    chromium.run(bundle_of(tmp_path, tiny_bundle.script(before=before)), timeout_seconds=20)
+    chromium.run(bundle_of(tmp_path, tiny_bundle.script(before=before)), Ask(timeout_seconds=20))
 
 
 def test_a_record_that_the_inbox_refuses_ends_the_wait_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(ParityError, match="refused: This record is of another model"):
-        chromium.run(bundle_of(tmp_path, tiny_bundle.script(model_hash="'0'.repeat(64)")), timeout_seconds=20)
+        chromium.run(bundle_of(tmp_path, tiny_bundle.script(model_hash="'0'.repeat(64)")), Ask(timeout_seconds=20))
 
 
 def test_a_record_of_another_run_is_not_taken_for_the_one_that_is_awaited(tmp_path: Path) -> None:
     script = tiny_bundle.script().replace(b"query.get('run')", b"'another'")
     with pytest.raises(ParityError, match="did not answer"):
-        chromium.run(bundle_of(tmp_path, script), timeout_seconds=2)
+        chromium.run(bundle_of(tmp_path, script), Ask(timeout_seconds=2))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the browser's processes in /proc")
@@ -155,7 +157,7 @@ def test_a_crash_is_told_from_silence(tmp_path: Path, kind: str, says: str) -> N
     killer.start()
     try:
         with pytest.raises(ParityError, match=says):
-            chromium.run(bundle_of(tmp_path, SILENT.encode()), timeout_seconds=30, progress=hear)
+            chromium.run(bundle_of(tmp_path, SILENT.encode()), Ask(timeout_seconds=30), progress=hear)
     finally:
         started.set()
         over.set()
@@ -165,22 +167,22 @@ def test_a_crash_is_told_from_silence(tmp_path: Path, kind: str, says: str) -> N
 
 @pytest.mark.parametrize(("gpu", "software"), [("software", True)])
 def test_the_software_adapter_is_reported_as_software(tmp_path: Path, gpu: str, software: bool) -> None:
-    adapter = chromium.run(bundle_of(tmp_path, tiny_bundle.script()), gpu="software").environment.adapter
+    adapter = chromium.run(bundle_of(tmp_path, tiny_bundle.script()), Ask(), gpu="software").environment.adapter
     assert adapter is not None and adapter.software is software and adapter.architecture == "swiftshader"
 
 
 def test_hardware_that_is_not_there_is_missing_and_not_replaced(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, tiny_bundle.script())
-    adapter = chromium.run(bundle).environment.adapter
+    adapter = chromium.run(bundle, Ask()).environment.adapter
     if adapter is not None and not adapter.software:
         pytest.skip("this machine has a GPU")
     with pytest.raises(MissingToolError, match="no GPU"):
-        chromium.run(bundle, gpu="hardware")
+        chromium.run(bundle, Ask(), gpu="hardware")
 
 
 def test_a_browser_that_does_not_start_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(MissingToolError, match=r"/bin/true does not start"):
-        chromium.run(bundle_of(tmp_path, b""), browser_path=Path("/bin/true"))
+        chromium.run(bundle_of(tmp_path, b""), Ask(), browser_path=Path("/bin/true"))
 
 
 PROGRAM = """
@@ -188,10 +190,11 @@ import sys
 from pathlib import Path
 from edgekit.bundle.open import open_bundle
 from edgekit.runners import chromium
+from edgekit.runners.page import Ask
 def say(message, done=None):
     print(message, flush=True)
 try:
-    chromium.run(open_bundle(Path(sys.argv[1])), timeout_seconds=60, progress=say)
+    chromium.run(open_bundle(Path(sys.argv[1])), Ask(timeout_seconds=60), progress=say)
 except KeyboardInterrupt:
     sys.exit(130)
 """
@@ -250,10 +253,10 @@ def test_a_browser_that_cannot_start_says_why_in_its_own_words(tmp_path: Path) -
     broken.write_text("#!/bin/sh\necho 'chrome: error while loading shared libraries: libnss3.so' >&2\nexit 127\n")
     broken.chmod(0o755)
     with pytest.raises(MissingToolError, match=r"does not start: \n  chrome: error while loading .* libnss3\.so"):
-        chromium.run(bundle_of(tmp_path, b""), browser_path=broken)
+        chromium.run(bundle_of(tmp_path, b""), Ask(), browser_path=broken)
 
 
 def test_a_sandbox_that_the_system_forbids_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Here the tests run as root, to whom Chromium itself refuses the sandbox, in the same words.
     monkeypatch.setattr(browsers, "can_sandbox", lambda: True)
-    chromium.run(bundle_of(tmp_path, tiny_bundle.script()))
+    chromium.run(bundle_of(tmp_path, tiny_bundle.script()), Ask())

@@ -5,7 +5,7 @@ import { findAdapter, readEnvironment } from './environment.js';
 const TRY_MS = 5000;
 
 /**
- * Write to shared memory from a worker made of a blob, as the runtime's threads are.
+ * Write to shared memory from a worker of this server's, as the runtime's threads are.
  *
  * @returns {Promise<boolean>}
  */
@@ -14,9 +14,8 @@ function tryThreads() {
     return Promise.resolve(false);
   }
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
-  const url = URL.createObjectURL(new Blob(['onmessage = ({ data }) => { Atomics.store(new Int32Array(data), 0, 42); postMessage(0); };']));
   return new Promise((resolve) => {
-    const worker = new Worker(url);
+    const worker = new Worker(new URL('worker.js', import.meta.url));
     const end = () => {
       worker.terminate();
       resolve(Atomics.load(new Int32Array(memory.buffer), 0) === 42);

@@ -1,0 +1,206 @@
+"""Serve a bundle, ask its page for a run record, and wait for what the page posts: the same for every browser."""
+
+import asyncio
+import secrets
+import signal
+import tempfile
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+from edgekit.bundle.open import Bundle
+from edgekit.errors import MissingToolError, ParityError
+from edgekit.records.run_record import RunRecord
+from edgekit.runners.browsers import Gpu
+from edgekit.serve.app import create_app, is_loopback
+from edgekit.serve.inbox import Arrival, Inbox, InboxLimits
+from edgekit.serve.server import serving
+
+DEFAULT_TIMEOUT_SECONDS = 300.0
+LOOPBACK = "127.0.0.1"
+# When a browser dies, its tab is reported as closed first.
+ENDED = "The browser, or its tab, ended before the page answered."
+LINE_CHARACTERS = 500
+
+_LIMITS = InboxLimits()
+_CONSOLE_LINES = 30
+_FOREIGN_REQUESTS = 10
+# What a page may load that never leaves the machine.
+_LOCAL_SCHEMES = ("data", "blob", "about")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is asked of the page.
+
+    ``cases`` None: all; ``variant`` None: the page takes the first that the browser can run; ``threads`` None: as the
+    target says. ``repeats``: timed runs after the first. ``timeout_seconds`` is for everything after the browser has
+    started.
+    """
+
+    cases: Sequence[str] | None = None
+    variant: str | None = None
+    threads: int | None = None
+    repeats: int = 5
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+
+    def query(self, run: str) -> str:
+        """Return the page's query; ``run`` is the id that the record must bring back."""
+        asked = {"parity": "1", "run": run, "repeats": str(self.repeats)}
+        if self.variant is not None:
+            asked["variant"] = self.variant
+        if self.threads is not None:
+            asked["threads"] = str(self.threads)
+        if self.cases is not None:
+            asked["cases"] = ",".join(self.cases)
+        return urlencode(asked)
+
+
+@dataclass(eq=False)
+class Watch:
+    """What the browser said while the page was open, and the first thing that ended the wait."""
+
+    url: str
+    origin: str
+    end: asyncio.Future[RunRecord | str]
+    console: deque[str] = field(default_factory=lambda: deque(maxlen=_CONSOLE_LINES))
+    foreign: list[str] = field(default_factory=list)
+
+    def note(self, kind: str, text: str) -> None:
+        """Keep a line of what the browser said."""
+        self.console.append(f"[{kind}] {text[:LINE_CHARACTERS]}")
+
+    def finish(self, with_: RunRecord | str) -> None:
+        """End the wait with a record, or with why there is none; what comes after the first end is left aside."""
+        if not self.end.done():
+            self.end.set_result(with_)
+
+    def see(self, url: str) -> None:
+        """Remember ``url`` when it is not of this server."""
+        parts = urlsplit(url)
+        elsewhere = parts.scheme not in _LOCAL_SCHEMES and f"{parts.scheme}://{parts.netloc}" != self.origin
+        if elsewhere and url not in self.foreign and len(self.foreign) < _FOREIGN_REQUESTS:
+            self.foreign.append(url[:LINE_CHARACTERS])
+
+    def on_arrival(self, arrival: Arrival, run: str) -> None:
+        """Take what the inbox received, in the loop's own thread."""
+        if arrival.problem is not None:
+            self.finish(f"The page posted a record that was refused: {arrival.problem}")
+        elif arrival.record is not None and arrival.record.run == run:
+            self.finish(arrival.record)
+
+
+@asynccontextmanager
+async def served(
+    bundle: Bundle,
+    ask: Ask,
+    *,
+    host: str = LOOPBACK,
+    port: int = 0,
+    token: str = "",
+    limits: InboxLimits = _LIMITS,
+) -> AsyncIterator[Watch]:
+    """Serve ``bundle`` while the block runs, and yield the watch that the record will end.
+
+    ``token``: the first part of every address, without which the server answers nothing. Raises UsageError when it
+    cannot listen on ``host`` and ``port`` (0: a free one).
+    """
+    loop = asyncio.get_running_loop()
+    run = secrets.token_hex(8)
+    watch = Watch("", "", loop.create_future())
+
+    def listener(arrival: Arrival) -> None:
+        with suppress(RuntimeError):  # a post that came too late, when the loop has closed
+            loop.call_soon_threadsafe(watch.on_arrival, arrival, run)
+
+    with tempfile.TemporaryDirectory(prefix="edgekit-inbox-") as folder:
+        inbox = Inbox(Path(folder), limits, listener=listener)
+        app = create_app(bundle, inbox, loopback_only=is_loopback(host), token=token)
+        with serving(app, host, port) as url:
+            watch.origin = url.rstrip("/")
+            watch.url = f"{url}{f'{token}/' if token else ''}?{ask.query(run)}"
+            yield watch
+
+
+async def wait(watch: Watch, opening: Coroutine[Any, Any, None], seconds: float) -> RunRecord | str:
+    """Have ``opening`` open the page, and wait for the end; return the record, or why there is none."""
+    # Beside the wait, not before it: a browser that dies while a page opens may leave that call without an answer.
+    task = asyncio.ensure_future(opening)
+    try:
+        async with asyncio.timeout(seconds):
+            return await watch.end
+    except TimeoutError:
+        return f"The page did not answer within {seconds:g} s."
+    finally:
+        task.cancel()
+        await asyncio.wait([task])  # an error of its own is no longer of interest: the wait has ended
+
+
+def conclude(watch: Watch, outcome: RunRecord | str, hint: str | None = None) -> RunRecord:
+    """Return the record. Raises ParityError, with the console's last lines, when there is none or it loaded elsewhere.
+
+    ``hint``: what to do when there is no record.
+    """
+    if watch.foreign:
+        raise ParityError(
+            _with_console(f"The page tried to load from elsewhere: {', '.join(watch.foreign)}", watch),
+            hint="A bundle is served whole from one place. Build it again with 'edgekit build --force'.",
+        )
+    if isinstance(outcome, str):
+        raise ParityError(
+            _with_console(outcome, watch),
+            hint=hint or "Open the page with 'edgekit serve' to see what it does; --timeout gives it more time.",
+        )
+    return outcome
+
+
+def _with_console(message: str, watch: Watch) -> str:
+    if not watch.console:
+        return f"{message} Its console is empty."
+    return "\n".join([message, "The browser's console (last lines):", *watch.console])
+
+
+def require_gpu(record: RunRecord, gpu: Gpu) -> RunRecord:
+    """Return ``record``. Raises MissingToolError when "hardware" was asked for and there was none."""
+    adapter = record.environment.adapter
+    if gpu == "hardware" and (adapter is None or adapter.software):
+        raise MissingToolError(
+            f"The browser found no GPU, only {adapter.description or adapter.architecture or 'a software adapter'}."
+            if adapter
+            else "The browser found no GPU.",
+            hint="Leave out --gpu hardware to use a software adapter.",
+        )
+    return record
+
+
+def until_interrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Run ``work`` in a loop of its own; Ctrl-C cancels it once, and a second one cannot cut its clean-up short.
+
+    asyncio's own handling raises inside the clean-up on the second Ctrl-C, and then waits for the driver for ever.
+    """
+    interrupted = False
+
+    async def guarded() -> T:
+        task = asyncio.ensure_future(work)
+
+        def interrupt() -> None:
+            nonlocal interrupted
+            if not interrupted:
+                interrupted = True
+                task.cancel()
+
+        # Not on Windows, and not outside the main thread: there the default has to do.
+        with suppress(NotImplementedError, ValueError, RuntimeError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
+        return await task
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
