@@ -66,6 +66,8 @@ class Size(click.ParamType[int]):
               "Repeatable.")  # fmt: skip
 @click.option("--batch", type=click.IntRange(1, 2**31 - 1), metavar="N", help="Freeze the first axis of every input.")
 @click.option("--opset", type=click.IntRange(7, 99), metavar="N", help="Convert to this opset of ai.onnx.")
+@click.option("--ir", type=click.IntRange(4, 99), metavar="N",
+              help="State this IR version: runtimes refuse a file that states a newer one than they know.")  # fmt: skip
 @click.option("--allow-rounding", is_flag=True,
               help="Admit passes that reorder arithmetic; the plan says by how much outputs differ.")  # fmt: skip
 @click.option("--tensor-outputs", is_flag=True, help="Make outputs that are maps (ZipMap) tensors.")
@@ -124,6 +126,7 @@ def _options(values: dict[str, Any]) -> TrimOptions:
             tensors=values["tensor_outputs"],
         ),
         opset=values["opset"],
+        ir=values["ir"],
         allow_rounding=values["allow_rounding"],
         keep_metadata=values["keep_metadata"],
         drop_metadata=values["drop_metadata"],

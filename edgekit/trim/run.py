@@ -32,6 +32,7 @@ from edgekit.trim.weights import Store, stored_bytes
 # Each failed proof costs a repetition of the passes; a model on which more than this many fail is left as it is.
 _MOST_UNDONE = 8
 _USUAL_ROUNDING = 1e-4
+_CONSTANTS_IR, _FUNCTIONS_IR = 4, 8
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class TrimOptions:
     """What the user says.
 
     ``cases``: how golden cases are made; ``given``: those to prove with, where there are some already.
-    ``shape``: what of the model is wanted. ``opset``: convert to it.
+    ``shape``: what of the model is wanted. ``opset``: convert to it. ``ir``: the IR version that the file states.
     ``allow_rounding``: admit passes that reorder arithmetic. ``keep_metadata``: keep doc strings, metadata and
     recorded shapes of nodes too; ``drop_metadata``: drop those of the model as well. ``skip``: passes to leave out;
     ``passes`` False leaves out all, and changes nothing but how weights are stored.
@@ -51,6 +52,7 @@ class TrimOptions:
     given: tuple[GoldenCase, ...] = ()
     shape: Shape = field(default_factory=Shape)
     opset: int | None = None
+    ir: int | None = None
     allow_rounding: bool = False
     keep_metadata: bool = False
     drop_metadata: bool = False
@@ -109,6 +111,8 @@ class _Trim:
     def run(self) -> Plan:
         self.progress("Reading the model")
         lean = self.store.detach(self.model)
+        if self.options.ir is not None:
+            self._state_ir(lean, self.options.ir)
         if not self.options.passes:
             return self._repack(lean)
         evidence = gather(
@@ -123,6 +127,18 @@ class _Trim:
             )
         snapshots = self._prove_passes(lean, evidence)
         return self._finish(lean, snapshots, evidence)
+
+    def _state_ir(self, lean: onnx.ModelProto, version: int) -> None:
+        """Let the model state another IR version, where that can describe it. The number alone changes no answer."""
+        least = _least_ir(lean)
+        if version < least:
+            raise UsageError(
+                f"{self.model.path} needs IR version {least} or newer, for its opsets or its functions; not {version}.",
+                hint=f"--ir {least}, or an older opset with --opset.",
+            )
+        if version != lean.ir_version:
+            self.notes.append(f"The IR version was {lean.ir_version} and is {version}: the number alone is another.")
+            lean.ir_version = version
 
     def _repack(self, lean: onnx.ModelProto) -> Plan:
         """Write the same graph with its weights stored otherwise. Nothing is run: the bytes of tensors are copied."""
@@ -275,6 +291,13 @@ class _Trim:
                 f"{verdict.error or verdict.worst}.",
                 hint="Nothing was written. Please report this model.",
             )
+
+
+def _least_ir(proto: onnx.ModelProto) -> int:
+    """The oldest IR version that has the model's opsets, constants outside of the inputs, and functions."""
+    known = [o for o in proto.opset_import if o.domain in ("", walk.DEFAULT_DOMAIN, "ai.onnx.ml")]
+    least = max(_CONSTANTS_IR, onnx.helper.find_min_ir_version_for(known, ignore_unknown=True))
+    return max(least, _FUNCTIONS_IR) if proto.functions else least
 
 
 def _most_rounding(target: Target) -> float:

@@ -57,6 +57,29 @@ def test_a_model_is_trimmed_proven_and_written_with_its_plan(tmp_path: Path) -> 
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_file_newer_than_the_runtime_states_an_older_ir_version_on_request(tmp_path: Path) -> None:
+    newer = parse(NET)
+    newer.ir_version = 16
+    with pytest.raises(ModelError, match="nothing can be proven"):
+        trimmed(newer, tmp_path)
+
+    plan, proto = trimmed(newer, tmp_path, TrimOptions(ir=8))
+
+    assert (proto.ir_version, plan.proof) == (8, "identical")
+    assert "The IR version was 16 and is 8: the number alone is another." in plan.notes
+    np.testing.assert_array_equal(run(proto, {"x": X})[0], run(parse(NET), {"x": X})[0])
+
+
+@pytest.mark.parametrize(
+    ("model", "least"),
+    [(NET, 8), ('<ir_version: 16, opset_import: ["" : 13]> g (float[4] x) => (float[4] y) { y = Abs(x) }', 7)],
+)
+def test_an_ir_version_without_what_the_model_uses_is_refused(model: str, least: int, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"needs IR version {least} or newer"):
+        trimmed(model, tmp_path, TrimOptions(ir=least - 1))
+    assert trimmed(model, tmp_path, TrimOptions(ir=least))[1].ir_version == least
+
+
 def test_a_pass_that_changes_an_answer_is_undone_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def harmful(node: Any, _known: Known) -> Any:
         return node.inputs[0]

@@ -22,7 +22,7 @@ def file_bytes(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"{name} has {count:,} bytes; target '{subject.target.id}' counts with hosts that take {limit:,} bytes "
                 f"({limit / 2**20:g} MiB) a file.",
-                fix="'edgekit trim MODEL -o OUT --split-weights' cuts the weights into files that fit.",
+                fix=f"'edgekit trim MODEL -o OUT --split-weights {limit}' cuts the weights into files that fit.",
             )
 
 

@@ -19,8 +19,8 @@ def ir_version(subject: Subject) -> Iterator[Hit]:
     if found > highest:
         yield Hit(
             f"The model has IR version {found}; target '{subject.target.id}' reads at most IR version {highest}.",
-            fix="Export it with an older onnx package. Where its operators are old enough, lowering the number will "
-            f"do: m = onnx.load('in.onnx'); m.ir_version = {highest}; onnx.save(m, 'out.onnx').",
+            fix=f"Where its operators are old enough, lowering the number will do: 'edgekit trim MODEL -o OUT --ir "
+            f"{highest}'. Else export it with an older onnx package.",
         )
 
 
