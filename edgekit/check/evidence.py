@@ -20,6 +20,8 @@ from edgekit.model.io import LoadedModel
 from edgekit.progress import Progress, silent
 
 LIMITS = ChildLimits(seconds=60.0)
+# Creating a session takes 2 s for a model of 20,000 nodes, each of which is about 50 bytes; this allows ten times that.
+_BYTES_PER_NODE = 1000
 _CONTEXT = re.compile(r"\s*==> Context:.*", re.DOTALL)
 _LONGEST = 500
 
@@ -40,9 +42,12 @@ def gather(path: Path, proto: onnx.ModelProto, progress: Progress = silent) -> t
     if problems:  # no native code opens a file whose weights lead elsewhere
         return model, Evidence(problems, table, problem)
     progress("Asking onnx's checker")
-    said = _checker(path)
+    nodes = sum(1 for _ in walk.all_nodes(proto))
+    stored = path.stat().st_size + sum(file.bytes for file in model.external_files)
+    limits = LIMITS.for_model(stored + nodes * _BYTES_PER_NODE)
+    said = _checker(path, limits)
     progress("Creating a session on the desktop")
-    return model, Evidence((), table, problem, said, _refusals(path))
+    return model, Evidence((), table, problem, said, _refusals(path, limits))
 
 
 def _external(path: Path, proto: onnx.ModelProto) -> Iterator[ExternalProblem]:
@@ -68,12 +73,12 @@ def _kind(path: Path, tensor: onnx.TensorProto) -> ExternalKind:
     return "short" if file.stat().st_size < part.offset + external_data.tensor_bytes(tensor) else "outside"
 
 
-def _checker(path: Path) -> str | None:
+def _checker(path: Path, limits: ChildLimits) -> str | None:
     with tempfile.TemporaryDirectory(prefix="edgekit-checker-") as name:
         folder = Path(name)
         exchange.write_json(folder / "request.json", {"model": str(path.absolute())})
         try:
-            child.run_module("edgekit.check.checker_child", folder, limits=LIMITS, what=f"checking {path.name}")
+            child.run_module("edgekit.check.checker_child", folder, limits=limits, what=f"checking {path.name}")
         except ChildFailedError as error:
             return f"onnx's checker ended: {error.reason}"
         except LimitError as error:
@@ -82,13 +87,13 @@ def _checker(path: Path) -> str | None:
     return None if said is None else " ".join(_CONTEXT.sub("", said).split())[:_LONGEST]
 
 
-def _refusals(path: Path) -> dict[Optimization, str]:
+def _refusals(path: Path, limits: ChildLimits) -> dict[Optimization, str]:
     """Why no session can be created: with optimization off, and as a browser does it, with all of it."""
     refused: dict[Optimization, str] = {}
     levels: tuple[Optimization, ...] = ("disabled", "all")
     for level in levels:
         try:
-            desktop.run(path, [], optimization=level, limits=LIMITS)
+            desktop.run(path, [], optimization=level, limits=limits)
         except (ModelError, LimitError) as error:
             refused[level] = error.message.removeprefix(f"{path} ").removeprefix(f"{path}: ")
             break  # what is refused as it is will be refused optimized

@@ -1,7 +1,8 @@
 """What runs first in a child process: its limits, then the module that was asked for.
 
 Standard library only, and started by its path: it must stand before anything of edgekit is imported. Arguments: the
-memory limit in bytes, the parent's process id, the module, the folder that is given to the module.
+memory limit in bytes, the limit of CPU seconds (0: none), the parent's process id, the module, the folder that is given
+to the module.
 """
 
 import ctypes
@@ -38,6 +39,17 @@ def limit_memory(memory_bytes: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def limit_cpu(seconds: int) -> None:
+    """End this process (SIGXCPU) when it has computed for so long; waiting for a busy machine does not count."""
+    if sys.platform == "win32" or seconds <= 0:
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = seconds if hard == resource.RLIM_INFINITY else min(seconds, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 def forbid_core_dumps() -> None:
@@ -81,11 +93,12 @@ def find_edgekit() -> None:
         sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 
-def main(memory_bytes: int, parent: int, module: str, folder: str) -> int:
+def main(memory_bytes: int, cpu_seconds: int, parent: int, module: str, folder: str) -> int:
     """Run ``module`` as a script with ``folder`` as its argument; return the exit code."""
     end_with_parent(parent)
     forbid_core_dumps()
     limit_memory(memory_bytes)
+    limit_cpu(cpu_seconds)
     find_edgekit()
     sys.argv = [module, folder]
     try:
@@ -103,7 +116,7 @@ def main(memory_bytes: int, parent: int, module: str, folder: str) -> int:
 
 
 if __name__ == "__main__":
-    code = main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4])
+    code = main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5])
     sys.stdout.flush()
     sys.stderr.flush()
     # Not sys.exit: native libraries crash or wait in their clean-up, after the work is done.

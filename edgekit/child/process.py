@@ -4,6 +4,7 @@ Native code that reads a user's model may end its process, never end, or take al
 says which of these it was. Memory is limited on Linux only; time everywhere.
 """
 
+import math
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from edgekit.child import main as child_main
@@ -20,6 +21,10 @@ from edgekit.errors import EdgekitError, LimitError
 
 # Memory fills at up to about 5 GB/s: a look every 20 ms lets a child pass its limit by about 0.1 GB.
 _LOOK_SECONDS = 0.02
+# With the process that waits, and what the child maps, this stays below 1 GB.
+_LEAST_MEMORY_BYTES = 640 << 20
+# Of these, starting takes up to 1 s.
+_LEAST_SECONDS = 6.0
 _OUTPUT_BYTES = 64 << 10
 _OUT_OF_MEMORY = ("bad_alloc", "cannot allocate memory", "Cannot allocate memory", "Failed to allocate memory")
 
@@ -35,10 +40,29 @@ def _usual_memory_bytes() -> int:
 
 @dataclass(frozen=True)
 class ChildLimits:
-    """What a child process may take: seconds from its start, and bytes of memory (mapped files do not count)."""
+    """What a child process may take: seconds from its start, and bytes of memory (mapped files do not count).
+
+    ``cpu_seconds``: of computing, on all threads; where the machine is busy, more of ``seconds`` pass. None: no limit.
+    """
 
     seconds: float = 300.0
     memory_bytes: int = field(default_factory=_usual_memory_bytes)
+    cpu_seconds: float | None = None
+
+    def for_model(self, model_bytes: int, *, elements: int = 0, feeds: int = 0) -> "ChildLimits":
+        """Tighten the limits to what a model may need: a small one that takes gigabytes is hostile or broken.
+
+        ``model_bytes``: with its weights. ``feeds``, ``elements``: how often it is run, and what it is given in all.
+        The rules are ten times what real models take: a detector of 10 MB on 12 pictures of 640 × 640 takes 6 s and
+        0.3 GB, and may take 166 s and 8 GB.
+        """
+        seconds = _LEAST_SECONDS + model_bytes / 1e6 + elements / 1e5 + feeds / 10
+        memory = _LEAST_MEMORY_BYTES + 16 * model_bytes + 512 * elements // max(1, feeds)
+        return replace(
+            self,
+            memory_bytes=min(self.memory_bytes, memory),
+            cpu_seconds=seconds if self.cpu_seconds is None else min(self.cpu_seconds, seconds),
+        )
 
 
 DEFAULT_LIMITS = ChildLimits()
@@ -87,7 +111,7 @@ def run_module(
 def _started(module: str, folder: Path, limits: ChildLimits) -> Iterator[subprocess.Popen[bytes]]:
     command = [
         sys.executable, "-P", "-X", "utf8", child_main.__file__,
-        str(limits.memory_bytes), str(os.getpid()), module, str(folder),
+        str(limits.memory_bytes), str(math.ceil(limits.cpu_seconds or 0)), str(os.getpid()), module, str(folder),
     ]  # fmt: skip
     # A session of its own: Ctrl-C reaches this process alone, which then ends the whole group.
     process = subprocess.Popen(
@@ -110,10 +134,7 @@ def _wait(
         if memory_of(process.pid) > limits.memory_bytes:
             raise _memory_error(what, limits)
         if time.monotonic() >= deadline:
-            raise LimitError(
-                f"Stopped after {limits.seconds:g} s: {what}.",
-                hint="The model may hold a loop that does not end with these inputs, or be too large for this machine.",
-            )
+            raise _time_error(what, f"{limits.seconds:g} s")
 
 
 def memory_of(process_id: int) -> int:
@@ -138,6 +159,8 @@ def _judge(code: int, output: str, limits: ChildLimits, what: str) -> None:
     if any(mark in output for mark in _OUT_OF_MEMORY):
         raise _memory_error(what, limits)
     reason = _name_of(code)
+    if reason == "SIGXCPU":
+        raise _time_error(what, f"{limits.cpu_seconds:.0f} s of computing")
     if reason == "SIGKILL":  # not by us: that raised before
         raise LimitError(
             f"The system killed the process (SIGKILL): {what}. It does so when memory runs out.",
@@ -153,6 +176,13 @@ def _name_of(code: int) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
+
+
+def _time_error(what: str, passed: str) -> LimitError:
+    return LimitError(
+        f"Stopped after {passed}: {what}.",
+        hint="The model may hold a loop that does not end with these inputs, or be too large for this machine.",
+    )
 
 
 def _memory_error(what: str, limits: ChildLimits) -> LimitError:

@@ -7,7 +7,7 @@ dimensions first.
 import difflib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
@@ -26,8 +26,10 @@ from edgekit.model.io import LoadedModel
 # and so on inwards.
 Scope = tuple[str, ...]
 
-# A model of 20,000 nodes takes about 2 s and 0.2 GB.
-LIMITS = ChildLimits(seconds=8.0, memory_bytes=1 << 30)
+# A model of 20,000 nodes (0.5 MB without weights) takes about 2 s and 0.2 GB.
+LIMITS = ChildLimits(seconds=30.0)
+_LEAST_CPU_SECONDS, _CPU_SECONDS_PER_MB = 6.0, 6.0
+_LEAST_MEMORY_BYTES, _MEMORY_PER_BYTE = 512 << 20, 150
 
 _MOST_NODES = 50_000  # functions that call each other twice a level unfold without end
 
@@ -76,8 +78,14 @@ def infer(model: LoadedModel, dims: Mapping[str, int] | None = None, *, limits: 
 
 
 def _run(bare: onnx.ModelProto, folder: Path, path: Path, limits: ChildLimits) -> tuple[onnx.ModelProto, str | None]:
+    data = bare.SerializeToString()
     with disk_errors(folder):
-        (folder / "model.onnx").write_bytes(bare.SerializeToString())
+        (folder / "model.onnx").write_bytes(data)
+    limits = replace(
+        limits,
+        cpu_seconds=_LEAST_CPU_SECONDS + _CPU_SECONDS_PER_MB * len(data) / 1e6,
+        memory_bytes=min(limits.memory_bytes, _LEAST_MEMORY_BYTES + _MEMORY_PER_BYTE * len(data)),
+    )
     try:
         child.run_module(
             "edgekit.facts.shapes_child", folder, limits=limits, what=f"inferring the shapes of {path.name}"

@@ -1,7 +1,7 @@
 """Everything that can be told of a model: the survey, with shapes, dtypes and work, for sizes that are given."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import onnx
@@ -14,13 +14,9 @@ from edgekit.facts.shapes import ShapeTable
 from edgekit.facts.survey import Facts, survey
 from edgekit.facts.types import value_type
 from edgekit.facts.work import estimate
-from edgekit.model import walk
 from edgekit.model.io import LoadedModel
 
 _LENGTH = re.compile(r"seq|len|time|frame|sample|token", re.IGNORECASE)
-
-# 60,000 nodes in one graph take about 7 s.
-_MOST_NODES = 250_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +31,8 @@ def study(model: LoadedModel, dims: Mapping[str, int] | None = None, *, limits: 
     """Survey a model with shape inference. A leading dimension that is not given is taken as 1 (it is the batch).
 
     A model whose shapes cannot be inferred is surveyed without them; ``shape_problem`` says why. Raises UsageError
-    when the model has no dimension of a name in ``dims``, ModelError where a stored tensor has an impossible shape,
-    LimitError when the model has too many nodes.
+    when the model has no dimension of a name in ``dims``, ModelError where a stored tensor has an impossible shape.
     """
-    _check_size(model)
     given = dict(dims or {})
     free = shapes.free_dimensions(model.proto)
     assumed = tuple(name for name in _leading(model.proto) if name not in given)
@@ -55,27 +49,6 @@ def study(model: LoadedModel, dims: Mapping[str, int] | None = None, *, limits: 
         work=estimate(table, assumed=assumed, missing=missing),
     )
     return Study(facts, table)
-
-
-def _check_size(model: LoadedModel) -> None:
-    """Raise LimitError for a model that would take minutes. A node counts once for each graph around it."""
-    left = _MOST_NODES
-
-    def graph(nodes: Iterable[onnx.NodeProto], depth: int) -> None:
-        nonlocal left
-        for node in nodes:
-            left -= depth
-            if left < 0:
-                raise LimitError(
-                    f"{model.path} has too many nodes, or too many graphs in graphs, to be surveyed.",
-                    hint="Export it with fewer nested branches, or cut it into parts.",
-                )
-            for inner in walk.subgraphs(node):
-                graph(inner.node, depth + 1)
-
-    graph(model.proto.graph.node, 1)
-    for function in model.proto.functions:
-        graph(function.node, 1)
 
 
 def _leading(proto: onnx.ModelProto) -> list[str]:

@@ -20,6 +20,7 @@ from edgekit.facts.types import ValueType, dtype_name
 from edgekit.model import external_data
 from edgekit.model.walk import DEFAULT_DOMAIN, domain_name
 
+_MOST_AXES = 64  # numpy's limit, and more than any runtime's
 _LARGEST = 10
 _BITS = {dtype_name(data_type): bits for data_type, bits in external_data.BITS.items()}
 
@@ -130,18 +131,21 @@ class _Counter:
         for info in graph.input if not scope else ():
             if info.name not in stored:
                 alive[info.name] = self.bytes(info.name, scope) or 0
+        held = sum(alive.values())
         for index, node in enumerate(graph.node):
             if _is_constant(node):
                 total.add((DEFAULT_DOMAIN, "Constant"), nodes=1)
                 continue
             inner_peak = self.node(node, scope, path, total)
             for name in filter(None, node.output):
+                held -= alive.get(name, 0)
                 alive[name] = self.learn(name, scope, path)
-            now = sum(alive.values()) + inner_peak
+                held += alive[name]
+            now = held + inner_peak
             if now > total.peak_bytes:
                 total.peak_bytes, total.peak_at = now, place(node, path)
             for name in last.get(index, ()):
-                alive.pop(name, None)
+                held -= alive.pop(name, 0)
         return total
 
     def node(self, node: onnx.NodeProto, scope: Scope, path: str, total: _Sum) -> int:
@@ -228,6 +232,9 @@ def _whole_numbers(graph: onnx.GraphProto) -> dict[str, int]:
 
 
 def _known(kind: ValueType) -> tuple[int, ...] | None:
+    """The shape where every size is known; of a rank that no tensor has, the product alone would take hours."""
+    if len(kind.shape or ()) > _MOST_AXES:
+        return None
     sizes = [size for size in kind.shape or () if isinstance(size, int)]
     return None if kind.shape is None or len(sizes) < len(kind.shape) else tuple(sizes)
 

@@ -5,6 +5,7 @@ zero everywhere (largest value 2e-5 at 96 × 96), and strokes on a light ground 
 above 0.3; from 64 × 64 pixels upwards. So inputs that look like pictures also get strokes, and long axes get tones.
 """
 
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ SCALES: dict[Kind, float] = {"large": 1000.0, "tiny": 1e-4}
 _WORDS = ("", "a", "edge", "Zürich", "two words", "0", "-1.5", "naïve café", "日本語", "<b>&amp;</b>", "e\u0301", "😀")
 _CHANNELS = (1, 2, 3, 4)
 _PICTURE_SIDE = 16
+_MOST_AXES = 64  # numpy's limit
+_MOST_ELEMENTS = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,14 @@ def looks_like_picture(shape: Sequence[int]) -> bool:
 def fill(argument: Argument, shape: Sequence[int], how: Recipe, domain: Domain) -> Value:
     """Make the value of one input, of the argument's dtype and of ``shape``.
 
-    Raises ModelError for an input that is not a tensor, or of a dtype that edgekit cannot make.
+    Raises ModelError for an input that is not a tensor, of a dtype that edgekit cannot make, or of an impossible shape.
     """
+    if len(shape) > _MOST_AXES or math.prod(max(1, size) for size in shape) > _MOST_ELEMENTS:
+        # numpy refuses an array of no elements too, when the other axes are too long
+        raise ModelError(
+            f"The input '{argument.name}' has a shape that no tensor can have: {list(shape[:8])}.",
+            hint="Export the model with the sizes that it is used with.",
+        )
     rng = np.random.default_rng([how.seed, zlib.crc32(f"{how.kind}/{argument.name}".encode())])
     dtype, shape = argument.dtype, tuple(shape)
     if dtype == "string":

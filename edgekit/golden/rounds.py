@@ -9,14 +9,19 @@ from edgekit.golden.inputs import Recipe
 from edgekit.golden.probe import Plan
 from edgekit.golden.selection import Slot, Tried
 from edgekit.golden.trial import Bench, Outputs
+from edgekit.records.tensors import same_bits
 
 _MOST_ALTERNATIVES = 24
 _SEEDS = 48
 # A model this small runs in microseconds, and the smallest are those that return nothing but labels.
 _MOST_SEEDS_OF_SMALL = 192
 _SMALL_BYTES = 256 << 10
-_MOST_BYTES_TRIED = 64 << 20
+# What a case gives is held six times while it is graded: as it is, and from each experiment. A model of a few bytes can
+# give outputs of many megabytes, so cases that are large are tried a few at a time, and fewer of them.
+_MOST_BYTES_TRIED = 48 << 20
 _MOST_OTHERS = 8
+_FEW = 3
+_MANY_BYTES = 64 << 10
 
 Pairs = Sequence[tuple[Slot, Recipe]]
 
@@ -28,18 +33,31 @@ def rounds(bench: Bench, plan: Plan, judge: Judge, seed: int) -> list[Tried]:
     """
     slots = selection.slots(plan, seed)
     tried = _try(bench, plan, judge, [(slot, slot.recipes[0]) for slot in slots], ())
+    if _all_alike(tried):
+        return tried  # no input changes an answer, and no seed will
     settled = [one.slot for one in tried if one.strong and one.graded is not None and one.graded.calm]
     others = [(slot, recipe) for slot in slots if slot not in settled for recipe in slot.recipes[1:]]
     others.sort(key=lambda pair: pair[0].recipes.index(pair[1]))
-    tried += _try(bench, plan, judge, others[:_MOST_ALTERNATIVES], tried)
+    tried += _try(bench, plan, judge, others[: min(_MOST_ALTERNATIVES, _at_once(bench))], tried)
     return tried + _more_seeds(bench, plan, judge, seed, tried)
+
+
+def _all_alike(tried: Sequence[Tried]) -> bool:
+    """Whether some cases of the base setup gave the same bits each time, whatever was fed in.
+
+    Only where they gave many: a few labels may well be the same by chance, and differ for other seeds.
+    """
+    ran = [one.outputs for one in tried if one.graded is not None and one.slot.setup == tried[0].slot.setup]
+    if len(ran) < _FEW or selection.bytes_of(ran[0]) < _MANY_BYTES:
+        return False
+    return all(len(other) == len(ran[0]) and all(map(same_bits, other, ran[0])) for other in ran[1:])
 
 
 def _more_seeds(bench: Bench, plan: Plan, judge: Judge, seed: int, tried: Sequence[Tried]) -> list[Tried]:
     """Return strong cases of many seeds, in batches that end as soon as enough cases are strong."""
-    one_case = max((one.bytes for one in tried), default=0)
     most = _MOST_SEEDS_OF_SMALL if bench.model_bytes <= _SMALL_BYTES else _SEEDS
-    batch = min(_SEEDS, max(1, _MOST_BYTES_TRIED // max(1, one_case)))
+    most = min(most, 4 * _at_once(bench))
+    batch = min(_SEEDS, _at_once(bench))
     more = [(slot, slot.recipes[0]) for slot in selection.more_slots(plan, seed, most)] if plan.inputs else []
     found: list[Tried] = []
     for start in range(0, len(more), batch):
@@ -53,10 +71,20 @@ def _strong_slots(tried: Sequence[Tried]) -> set[int]:
     return {id(one.slot) for one in tried if one.strong}
 
 
+def _at_once(bench: Bench) -> int:
+    """How many cases may be held at a time."""
+    return max(1, _MOST_BYTES_TRIED // max(1, bench.case_bytes))
+
+
 def _try(bench: Bench, plan: Plan, judge: Judge, pairs: Pairs, earlier: Sequence[Tried]) -> list[Tried]:
     """Run and grade cases. A case is compared with the others of its setup to see whether inputs make a difference."""
-    if not pairs:
-        return []
+    found: list[Tried] = []
+    while rest := pairs[len(found) :]:
+        found += _try_some(bench, plan, judge, rest[: _at_once(bench)], [*earlier, *found])
+    return found
+
+
+def _try_some(bench: Bench, plan: Plan, judge: Judge, pairs: Pairs, earlier: Sequence[Tried]) -> list[Tried]:
     trials = bench.tried([plan.feed(recipe, slot.setup) for slot, recipe in pairs], plan.exact)
     peers: list[tuple[Tried, Outputs]] = [(one, one.outputs) for one in earlier if one.graded is not None]
     ran = [Tried(slot, recipe, one.feed, one.outputs or ()) for (slot, recipe), one in zip(pairs, trials, strict=True)]

@@ -21,6 +21,7 @@ from edgekit.child.process import ChildLimits
 from edgekit.desktop import run as desktop
 from edgekit.desktop.run import DesktopResult, Feed
 from edgekit.errors import ModelError
+from edgekit.golden import selection
 from edgekit.golden.disturb import Change, write_disturbed
 from edgekit.golden.grade import Graded, Judge, grade
 from edgekit.golden.inputs import move_one_ulp
@@ -30,6 +31,8 @@ from edgekit.records.tensors import Value
 
 # A run of more than a minute is no use as a golden case, and a loop may never end.
 FEED_SECONDS = 60.0
+# A feed may take the third part of the time of all; when three are late, the model will not do.
+_LATE = 3
 
 # A page takes as many threads as the device gives, and at most four.
 _THREADS = (2, 4)
@@ -57,7 +60,10 @@ class Trial:
 
 
 class Bench:
-    """Runs feeds on one model and its disturbed copies: one child process for each, whatever the number of feeds."""
+    """Runs feeds on one model and its disturbed copies: one child process for each, whatever the number of feeds.
+
+    ``case_bytes``: inputs and outputs of the largest case so far.
+    """
 
     def __init__(self, model: LoadedModel, folder: Path, seed: int, limits: ChildLimits, progress: Progress) -> None:
         self._model = model
@@ -68,12 +74,20 @@ class Bench:
         self._copies: dict[Change, list[Path]] = {}
         self.model_bytes = model.path.stat().st_size + sum(file.bytes for file in model.external_files)
         self.runtime_version = ""
+        self.case_bytes = 0
 
     def run(self, feeds: Sequence[Feed], doing: str) -> tuple[DesktopResult, ...]:
         """Run feeds on the model. Raises what ``edgekit.desktop.run`` raises."""
         self._progress(doing)
-        done = desktop.run(self._model.path, feeds, feed_seconds=FEED_SECONDS, limits=self._limits)
+        limits, feed_seconds = self._bounds(feeds)
+        done = desktop.run(self._model.path, feeds, feed_seconds=feed_seconds, limits=limits)
         self.runtime_version = done.runtime_version
+        given = (
+            selection.bytes_of((*feed.inputs, *result.outputs))
+            for feed, result in zip(feeds, done.results, strict=True)
+            if result.outputs is not None
+        )
+        self.case_bytes = max(self.case_bytes, *given, 0)
         return done.results
 
     def tried(self, feeds: Sequence[Feed], exact: frozenset[str]) -> list[Trial]:
@@ -108,10 +122,17 @@ class Bench:
             return []
         self._progress(doing)
         try:
-            done = desktop.run(model, feeds, threads=threads, feed_seconds=FEED_SECONDS, limits=self._limits)
+            limits, feed_seconds = self._bounds(feeds)
+            done = desktop.run(model, feeds, threads=threads, feed_seconds=feed_seconds, limits=limits)
         except ModelError:
             return [None] * len(feeds)
         return [result.outputs for result in done.results]
+
+    def _bounds(self, feeds: Sequence[Feed]) -> tuple[ChildLimits, float]:
+        """Return the limits of all runs together, and the seconds of one: a few may be late."""
+        elements = sum(value.array.size for feed in feeds for value in feed.inputs if value.array is not None)
+        limits = self._limits.for_model(self.model_bytes, elements=elements, feeds=len(feeds))
+        return limits, min(FEED_SECONDS, (limits.cpu_seconds or FEED_SECONDS) / _LATE)
 
     def _disturbed(self, change: Change) -> list[Path]:
         """Return the copies that the runtime may take, the better one first. A model without weights is its own."""

@@ -4,20 +4,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 import onnx.numpy_helper
 from google.protobuf.message import DecodeError, EncodeError
 
 from edgekit import files
-from edgekit.errors import ModelError, UsageError
-from edgekit.model import external_data, sniff, walk
+from edgekit.errors import LimitError, ModelError, UsageError
+from edgekit.model import external_data, sniff, walk, wire
 from edgekit.model.external_data import ExternalFile
 from edgekit.records.tensors import Array
 
 # protobuf's own limit for one message.
 MAX_BYTES = (1 << 31) - 1
 _CHUNK_BYTES = 1 << 20
+# What is broken in a file up to this size is left to protobuf to find: at worst it takes a hundred times as much.
+_LARGE_BYTES = 2 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,8 @@ def load(path: Path, *, complete: bool = True) -> LoadedModel:
     ``complete`` False: external data may be missing or too short; ``to_array`` then fails for what lies there.
 
     Raises UsageError when there is no readable file at ``path``, ModelError when the file is no valid ONNX model: it
-    then says what the file seems to be. Operators are not checked: those of private domains load too.
+    then says what the file seems to be, LimitError when it would take far more memory than its size. Operators are not
+    checked: those of private domains load too.
     """
     proto = read(path)
     try:
@@ -50,9 +54,10 @@ def read(path: Path) -> onnx.ModelProto:
     proto = _parse(path, _read(path))
     _check(path, proto)
     try:
+        walk.check_size(proto)
         walk.check_text(proto)
-    except ModelError as error:
-        raise ModelError(f"{path}: {error.message}", hint=error.hint) from error
+    except (ModelError, LimitError) as error:
+        raise type(error)(f"{path}: {error.message}", hint=error.hint) from error
     return proto
 
 
@@ -157,7 +162,27 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as stream:
             if size > MAX_BYTES:
                 raise _too_large(path, size, stream.read(sniff.HEAD_BYTES))
+            _weigh(path, stream, size)
+            stream.seek(0)
             return stream.read(MAX_BYTES)
+
+
+def _weigh(path: Path, stream: BinaryIO, size: int) -> None:
+    """Raise LimitError for a file that would take far more memory than its size, before it takes any of it."""
+    try:
+        wire.weigh(stream, size)
+    except wire.BrokenError as error:
+        if size > _LARGE_BYTES or isinstance(error, wire.TooDeepError):
+            stream.seek(0)
+            raise _not_a_model(path, stream.read(_CHUNK_BYTES), size, error) from error
+    except wire.TooMuchError as error:
+        stream.seek(0)
+        if found := sniff.guess(path, stream.read(sniff.HEAD_BYTES)):
+            raise ModelError(f"{path} is not an ONNX model: it is {found.what}.", hint=found.hint) from error
+        raise LimitError(
+            f"{path} is more than can be read: it holds at least {error}.",
+            hint="Export the model with its weights as tensors, not as lists or nodes, or cut it into parts.",
+        ) from error
 
 
 @contextmanager
@@ -192,20 +217,20 @@ def _parse(path: Path, data: bytes) -> onnx.ModelProto:
     try:
         proto: onnx.ModelProto = onnx.ModelProto.FromString(data)
     except DecodeError as error:
-        raise _not_a_model(path, data, error) from error
+        raise _not_a_model(path, data, len(data), error) from error
     if not proto.HasField("graph") or proto.ir_version <= 0:
-        raise _not_a_model(path, data, None, "no graph" if not proto.HasField("graph") else "no IR version")
+        raise _not_a_model(path, data, len(data), None, "no graph" if not proto.HasField("graph") else "no IR version")
     return proto
 
 
-def _not_a_model(path: Path, data: bytes, error: DecodeError | None, lacks: str = "") -> ModelError:
-    """Explain why bytes are no model: another kind of file, a model cut short, a damaged one."""
+def _not_a_model(path: Path, data: bytes, size: int, error: Exception | None, lacks: str = "") -> ModelError:
+    """Explain why a file that begins with ``data`` is no model: another kind of file, one cut short, a damaged one."""
     if found := sniff.guess(path, data[: sniff.HEAD_BYTES]):
         return ModelError(f"{path} is not an ONNX model: it is {found.what}.", hint=found.hint)
     again = "Download or export the model again."
-    if missing := sniff.missing_bytes(data):
+    if missing := sniff.missing_bytes(data, size):
         return ModelError(
-            f"{path} is cut short: at least {missing:,} bytes are missing at its end ({len(data):,} are there).",
+            f"{path} is cut short: at least {missing:,} bytes are missing at its end ({size:,} are there).",
             hint=again,
         )
     if error is None:
@@ -214,7 +239,7 @@ def _not_a_model(path: Path, data: bytes, error: DecodeError | None, lacks: str 
             hint="If it is a TensorFlow model (.pb), convert it with the tf2onnx package. If it is a file of weights, "
             "name the .onnx file beside it. If it was an ONNX model, it was cut short: copy it again.",
         )
-    if "MaxDepth" in str(error):
+    if isinstance(error, wire.TooDeepError) or "MaxDepth" in str(error):
         return ModelError(
             f"{path} is nested too deeply (more than 100 messages).",
             hint="No runtime reads such a model. Export it with fewer nested branches.",

@@ -143,22 +143,23 @@ def _json_keys(text: str) -> str:
 _MODEL_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
 
 
-def missing_bytes(data: bytes) -> int | None:
+def missing_bytes(data: bytes, size: int) -> int | None:
     """Return how many bytes are missing from the end of a model that was cut short; None when it was not cut.
 
-    Reads only the outermost fields: a model is cut when one of them claims more bytes than are left.
+    Reads only the outermost fields: a model is cut when one of them claims more bytes than are left. ``data``: the
+    beginning of the file, of ``size`` bytes.
     """
-    position, size = 0, len(data)
-    while position < size:
+    position = 0
+    while position < len(data):
         tag, position = _varint(data, position)
         if tag is None:
-            return 1
+            return 1 if len(data) == size else None
         field, wire = tag >> 3, tag & 7
         if _MODEL_FIELDS.get(field) != wire:
             return None
         value, position = _varint(data, position)
         if value is None:
-            return 1
+            return 1 if len(data) == size else None
         if wire == 2:
             if value > size - position:
                 return value - (size - position)

@@ -117,10 +117,10 @@ class _Work:
         return made
 
     def _run(self) -> None:
+        stored = sum(file.stat().st_size for file in self._native.folder.iterdir() if file.is_file())
+        limits = self._native.limits.for_model(stored)
         try:
-            child.run_module(
-                "edgekit.trim.native_child", self.path, limits=self._native.limits, what=f"the task '{self._task}'"
-            )
+            child.run_module("edgekit.trim.native_child", self.path, limits=limits, what=f"the task '{self._task}'")
         except (ChildFailedError, LimitError) as error:
             raise NativeFailedError(readable(getattr(error, "reason", None) or error.message)) from error
 

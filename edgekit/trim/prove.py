@@ -70,8 +70,12 @@ class Prover:
             },
         )
         reason = "the runtime gave no answer"
+        stored = sum(file.stat().st_size for file in self.reference.parent.iterdir() if file.is_file())
+        elements = sum(v.array.size for case in self.cases for v in case.inputs if v.array is not None)
+        runs = 1 + len(todo)
+        limits = self.limits.for_model(stored * runs, elements=elements * runs, feeds=len(self.cases) * runs)
         try:
-            child.run_module("edgekit.trim.prove_child", folder, limits=self.limits, what="proving the passes")
+            child.run_module("edgekit.trim.prove_child", folder, limits=limits, what="proving the passes")
         except ChildFailedError as error:
             reason = f"the runtime crashed ({error.reason})" if error.crashed else readable(error.reason)
         except LimitError as error:

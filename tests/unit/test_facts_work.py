@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from models_text import LINEAR, LOCAL_FUNCTION, PRIVATE_DOMAIN, loaded
 
-from edgekit.errors import LimitError, UsageError
-from edgekit.facts import study as studies
+from edgekit.errors import UsageError
 from edgekit.facts.places import NodePlace
 from edgekit.facts.study import study
 from edgekit.facts.work import OperatorWork, Work
@@ -135,10 +134,3 @@ def test_what_a_private_operator_does_is_said_to_be_unknown(tmp_path: Path) -> N
 def test_a_dimension_that_the_model_does_not_have_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no free dimension 'M'"):
         study(loaded(CHAIN, tmp_path), {"M": 1})
-
-
-def test_a_model_of_too_many_nodes_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = loaded(CHAIN, tmp_path)
-    monkeypatch.setattr(studies, "_MOST_NODES", 3)
-    with pytest.raises(LimitError, match="too many nodes"):
-        study(model)
