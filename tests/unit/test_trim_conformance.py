@@ -3,8 +3,13 @@
 All of them, and the package's other models, go through ``benchmarks/trim_sweep.py``.
 """
 
+import importlib.util
+import json
+import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,6 +18,7 @@ import pytest
 from onnx.backend.test.case.node import collect_testcases
 from trimming import assert_same_bits, passes, run
 
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 # One of each kind that trimming may stumble over: subgraphs, sequences, optionals, empty and scalar tensors, strings,
 # random nodes, functions written out, low-precision types.
 NAMES = (
@@ -67,3 +73,33 @@ def _compare(before: Any, after: Any, same: Callable[..., None] = assert_same_bi
             _compare(a, b)
         else:
             same([a], [b])
+
+
+@pytest.fixture(scope="module")
+def sweep() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("trim_sweep", BENCHMARKS / "trim_sweep.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("group", ["simple", "pytorch-converted", "pytorch-operator", "light"])
+def test_the_sweep_has_every_model_of_the_onnx_package_by_name(sweep: ModuleType, group: str) -> None:
+    folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / group
+    there = {path.stem for path in folder.iterdir() if path.is_dir() or path.suffix == ".onnx"}
+    assert there and there <= {sample.name for sample in sweep.samples(group)}
+
+
+def test_the_recorded_sweep_counts_every_model_and_none_is_wrong(cases: dict[str, Any], sweep: ModuleType) -> None:
+    document = json.loads((BENCHMARKS / "results" / "trim_sweep.json").read_text())
+    if document["onnx"] != onnx.__version__:
+        pytest.skip(f"recorded with onnx {document['onnx']}")
+    assert set(document["groups"]) == set(sweep.GROUPS)
+    assert document["groups"]["node"]["models"] == len(cases)
+    for name, group in document["groups"].items():
+        assert sum(group["verdicts"].values()) == group["models"]
+        assert set(group["verdicts"]) <= {"identical", "undone", "not run"}, name
+        if name != "node":
+            assert group["models"] == len(list(sweep.samples(name)))
