@@ -1,6 +1,8 @@
 """The page's configuration: all that its scripts know of the bundle."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +18,30 @@ from edgekit.runtime.pins import Variant
 from edgekit.targets.load import Target
 
 FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """The wasm of a variant has stubs in place of some functions. ``wasm``: its path in the bundle.
+
+    ``miss_address``: where in memory a stub stores, as a u32, its function's index in the code section, plus 1, before
+    it traps. ``net``: the id of the net that then takes over; None: a miss is an error.
+    """
+
+    wasm: str
+    miss_address: int
+    net: str | None
+
+
+@dataclass(frozen=True)
+class Net:
+    """A stock runtime that the page fetches only after a miss; ``api``, ``mjs``, ``wasm`` are paths in the bundle."""
+
+    id: str
+    execution_provider: str
+    api: str
+    mjs: str
+    wasm: str
 
 
 def url(entry: FileEntry) -> str:
@@ -34,11 +60,14 @@ def config(
     model_path: str,
     external_data: Sequence[tuple[str, str]],
     image: ImageOptions | None = None,
+    trimmed: Mapping[str, Trimmed] = MappingProxyType({}),
+    nets: Sequence[Net] = (),
 ) -> dict[str, Any]:
     """Return the page's configuration, checked against its schema.
 
     ``files``: what is in the bundle, by path. ``external_data``: pairs of the location that the model records and the
     path in the bundle. ``image``: how the golden cases' pictures became inputs; the page treats a visitor's the same.
+    ``trimmed``: by variant id, those whose runtime was trimmed; each names one of ``nets`` or none.
     """
     model = files[model_path]
     document = {
@@ -58,7 +87,8 @@ def config(
             "outputs": [_argument(argument) for argument in facts.outputs],
         },
         "runtime": {"package": runtime.package, "version": runtime.version},
-        "variants": [_variant(files, variant) for variant in variants],
+        "variants": [_variant(files, variant, trimmed.get(variant.id)) for variant in variants],
+        "nets": [_net(files, net) for net in nets],
         "threads": target.runtime.threads,
         "image": None if image is None else _image(image),
         "cases_url": url(files[CASES]),
@@ -90,15 +120,30 @@ def _image(options: ImageOptions) -> dict[str, Any]:
     }
 
 
-def _variant(files: Mapping[str, FileEntry], variant: Variant) -> dict[str, Any]:
-    api, mjs, wasm = (files[f"runtime/{name}"] for name in variant.files)
+def _variant(files: Mapping[str, FileEntry], variant: Variant, trimmed: Trimmed | None) -> dict[str, Any]:
+    api, mjs, wasm = (f"runtime/{name}" for name in variant.files)
     return {
         "id": variant.id,
         "execution_provider": variant.execution_provider,
         "needs": list(variant.needs),
-        "api_url": url(api),
-        "mjs_url": url(mjs),
-        "wasm_url": url(wasm),
-        "wasm_sha256": wasm.sha256,
-        "wasm_bytes": wasm.bytes,
+        **_runtime(files, api, mjs, wasm if trimmed is None else trimmed.wasm),
+        "trimmed": None if trimmed is None else {"miss_address": trimmed.miss_address, "net": trimmed.net},
+    }
+
+
+def _net(files: Mapping[str, FileEntry], net: Net) -> dict[str, Any]:
+    return {
+        "id": net.id,
+        "execution_provider": net.execution_provider,
+        **_runtime(files, net.api, net.mjs, net.wasm),
+    }
+
+
+def _runtime(files: Mapping[str, FileEntry], api: str, mjs: str, wasm: str) -> dict[str, Any]:
+    return {
+        "api_url": url(files[api]),
+        "mjs_url": url(files[mjs]),
+        "wasm_url": url(files[wasm]),
+        "wasm_sha256": files[wasm].sha256,
+        "wasm_bytes": files[wasm].bytes,
     }

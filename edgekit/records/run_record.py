@@ -82,6 +82,23 @@ class Hashes:
     runtime: str | None
 
 
+@dataclass(frozen=True)
+class Miss:
+    """A trimmed runtime was asked for a function that was removed from it.
+
+    ``functions``: indices in the code section of the variant's wasm; empty where the trap left no trace.
+    ``recovered_by``: the id of the stock runtime that took over and ran the same inputs again; None: none did.
+    ``reason``: "trap", the call failed so; "flag", it came to an end and the flag stood; "silence", no end came.
+    """
+
+    variant: str
+    functions: tuple[int, ...]
+    during: Literal["create", "run"]
+    recovered_by: str | None
+    reason: Literal["trap", "flag", "silence"]
+    message: str
+
+
 @dataclass(frozen=True, eq=False)
 class RunRecord:
     """Everything in ``record.json`` and ``record.safetensors``. ``run`` is the id that whoever asked for it gave."""
@@ -93,6 +110,7 @@ class RunRecord:
     timings: Timings
     cases: tuple[CaseRun, ...]
     error: str | None = None
+    misses: tuple[Miss, ...] = ()
 
 
 def to_files(record: RunRecord) -> tuple[dict[str, Any], bytes]:
@@ -113,6 +131,7 @@ def to_files(record: RunRecord) -> tuple[dict[str, Any], bytes]:
         "attempts": [asdict(attempt) for attempt in record.attempts],
         "timings": asdict(record.timings),
         "error": record.error,
+        "misses": [asdict(miss) for miss in record.misses],
         "cases": cases,
     }
     return jsonable(document), tensors.encode(arrays)
@@ -135,6 +154,8 @@ def from_files(document: Any, data: bytes) -> RunRecord:
         timings=Timings(**{**timings, "later_run_ms": tuple(timings["later_run_ms"])}),
         cases=tuple(_case_run(case, arrays) for case in document["cases"]),
         error=document["error"],
+        # Records of pages that knew no trimmed runtimes have no such list.
+        misses=tuple(Miss(**{**miss, "functions": tuple(miss["functions"])}) for miss in document.get("misses", ())),
     )
 
 

@@ -14,7 +14,7 @@ from edgekit.records import cases, manifest, run_record, verdict
 from edgekit.records.cases import CaseSet, FeedBack, GoldenCase, Grade, Reference, Tolerance
 from edgekit.records.jsonable import jsonable
 from edgekit.records.manifest import FileEntry, Manifest, ModelEntry, RuntimeEntry
-from edgekit.records.run_record import Adapter, Attempt, CaseRun, Environment, Hashes, RunRecord, Timings
+from edgekit.records.run_record import Adapter, Attempt, CaseRun, Environment, Hashes, Miss, RunRecord, Timings
 from edgekit.records.tensors import Value, same_bits, value_of
 from edgekit.records.validate import validated
 from edgekit.records.verdict import Metrics, OutputVerdict, Verdict
@@ -61,6 +61,7 @@ RECORD = RunRecord(
     attempts=(Attempt("jspi", "webgpu", "created"), Attempt("wasm", "wasm", "unavailable", HOSTILE)),
     timings=Timings(1.0, None, 2.5, 3.0, (1.0, 2.0)),
     cases=(CaseRun("random-1", "done", VALUES, run_ms=1.5), CaseRun("loop", "failed", error=HOSTILE)),
+    misses=(Miss("jspi", (7, 4711), "run", "cpu", "flag", HOSTILE), Miss("jspi", (), "create", None, "trap", "")),
 )
 MANIFEST = Manifest(
     edgekit_version="0.1.0",
@@ -146,7 +147,7 @@ def test_the_same_cases_give_the_same_bytes() -> None:
 def test_a_run_record_survives_its_files() -> None:
     document, data = run_record.to_files(RECORD)
     back = run_record.from_files(through_json(document), data)
-    for name in ("run", "hashes", "environment", "attempts", "timings", "error"):
+    for name in ("run", "hashes", "environment", "attempts", "timings", "error", "misses"):
         assert getattr(back, name) == getattr(RECORD, name)
     for mine, other in zip(RECORD.cases, back.cases, strict=True):
         assert (mine.id, mine.status, mine.error, mine.run_ms) == (other.id, other.status, other.error, other.run_ms)
@@ -160,6 +161,12 @@ def test_a_record_of_a_page_that_failed_early_survives() -> None:
     back = run_record.from_files(through_json(document), data)
     assert (back.environment, back.error) == (nowhere, "no runtime")
     assert [case.status for case in back.cases] == ["skipped"]
+
+
+def test_a_record_from_before_runtimes_were_trimmed_has_no_misses() -> None:
+    document, data = run_record.to_files(RECORD)
+    del document["misses"]
+    assert run_record.from_files(through_json(document), data).misses == ()
 
 
 def test_a_manifest_survives_its_file() -> None:
@@ -193,7 +200,7 @@ def documents() -> dict[str, tuple[dict[str, Any], Any]]:
 def test_a_missing_or_unknown_key_is_refused_anywhere_at_the_top(kind: str) -> None:
     document, read = documents()[kind]
     read(document)
-    for key in document:
+    for key in document.keys() - {"misses"}:  # older records lack it
         with pytest.raises(UsageError, match="does not fit the contract"):
             read({k: v for k, v in document.items() if k != key})
     with pytest.raises(UsageError, match="does not fit the contract"):

@@ -31,9 +31,10 @@ import { compileRuntime, loadRuntime } from './runtime-loader.js';
 
 /**
  * `load`: the runtime itself did not load, which says nothing of the model; `refusal`: onnxruntime said no; `trap`: its
- * WebAssembly trapped, and nothing more may be asked of it; `end`: the worker is no more.
+ * WebAssembly trapped, and nothing more may be asked of it; `end`: the worker is no more; `miss`: a trimmed runtime lacks
+ * what was needed, which says nothing of the model either.
  *
- * @typedef {'load' | 'refusal' | 'trap' | 'end'} Failure
+ * @typedef {'load' | 'refusal' | 'trap' | 'end' | 'miss'} Failure
  */
 
 /**

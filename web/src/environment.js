@@ -26,6 +26,7 @@
  * @property {string} baseUrl what relative URLs are relative to
  * @property {SubtleCrypto | undefined} subtle
  * @property {() => Promise<Adapter | null>} findAdapter
+ * @property {(text: string) => void} warn writes to the console
  * @property {(() => Worker) | null} createWorker starts the runtime's worker; null: there are none here
  */
 
@@ -99,6 +100,7 @@ export function browserHost(scope) {
     baseUrl: scope.document.baseURI,
     subtle: scope.crypto?.subtle,
     findAdapter: () => findAdapter(scope.navigator.gpu),
+    warn: (text) => scope.console.warn(text),
     createWorker: () =>
       new scope.Worker(new URL('./runtime-worker.js', import.meta.url), { type: 'module', name: 'edgekit-runtime' }),
   };

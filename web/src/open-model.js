@@ -8,6 +8,7 @@ import { Engine, EngineError } from './engine.js';
 import { RemoteEngine } from './engine-client.js';
 import { threadsFor } from './environment.js';
 import { errorText } from './errors.js';
+import { NettedRunner } from './net.js';
 import { Session } from './session.js';
 
 /**
@@ -15,6 +16,8 @@ import { Session } from './session.js';
  * @typedef {import('./records.js').Manifest} Manifest
  * @typedef {import('./records.js').Attempt} Attempt
  * @typedef {import('./records.js').Adapter} Adapter
+ * @typedef {import('./records.js').Miss} Miss
+ * @typedef {import('./net.js').Net} Net
  * @typedef {import('./engine.js').AnyEngine} AnyEngine
  * @typedef {import('./environment.js').Host} Host
  * @typedef {import('./tensor.js').Value} Value
@@ -33,12 +36,55 @@ import { Session } from './session.js';
  */
 
 /**
+ * The model's files. They are kept until `forget`, so that each variant that is tried gets the same bytes, and fetched
+ * anew for what asks later: a page with a large model must not hold it twice for a miss that hardly ever comes.
+ */
+export class ModelSource {
+  /** @type {() => Promise<Model>} */
+  #fetch;
+
+  /** @type {Promise<Model> | null} */
+  #kept = null;
+
+  #keep = true;
+
+  /** @param {() => Promise<Model>} fetch */
+  constructor(fetch) {
+    this.#fetch = fetch;
+  }
+
+  /** @returns {Promise<Model>} */
+  get() {
+    if (!this.#keep) {
+      return this.#fetch();
+    }
+    this.#kept ??= this.#fetch();
+    return this.#kept;
+  }
+
+  forget() {
+    this.#keep = false;
+    this.#kept = null;
+  }
+}
+
+/**
+ * @typedef {object} OpenOptions
+ * @property {PageConfig} config
+ * @property {Host} host
+ * @property {ModelSource} model
+ * @property {Adapter | null} adapter
+ * @property {number} threads 0: the page chooses
+ * @property {readonly Value[] | null} probe inputs of the very first run; null: none is made
+ * @property {(step: Step) => void} onStep
+ * @property {(miss: Miss) => void} onMiss hears of each miss, during opening and of later runs too
+ */
+
+/**
  * @typedef {object} Opened
  * @property {Session} session
  * @property {Variant} variant
- * @property {string} runtime_version
- * @property {number} threads
- * @property {string} runtime_sha256
+ * @property {() => import('./net.js').Running} running what runs now; after a miss, the net
  * @property {OpenTimings} timings
  * @property {Run | null} firstRun of the probe, null when there is none
  */
@@ -85,14 +131,7 @@ export async function fetchModel(config, host, manifest, onStep) {
  * the same provider would refuse too.
  *
  * @param {readonly Variant[]} variants
- * @param {object} options
- * @param {PageConfig} options.config
- * @param {Host} options.host
- * @param {Model} options.model
- * @param {Adapter | null} options.adapter
- * @param {number} options.threads 0: the page chooses
- * @param {readonly Value[] | null} options.probe inputs of the very first run; null: none is made
- * @param {(step: Step) => void} options.onStep
+ * @param {OpenOptions} options
  * @returns {Promise<Outcome>}
  */
 export async function openFirst(variants, options) {
@@ -117,8 +156,8 @@ export async function openFirst(variants, options) {
         return { opened, attempts };
       } catch (error) {
         note('refused', errorText(error));
-        // Files that do not load say nothing about the provider: another build of it may load.
-        if (error instanceof EngineError && error.kind !== 'load') {
+        // Files that do not load, and what was removed from them, say nothing about the provider: another build may do.
+        if (error instanceof EngineError && error.kind !== 'load' && error.kind !== 'miss') {
           refusedBy.set(execution_provider, id);
         }
       }
@@ -150,53 +189,83 @@ function whatIsMissing(variant, host, adapter) {
 
 /**
  * @param {Variant} variant
- * @param {Parameters<typeof openFirst>[1]} options
+ * @param {OpenOptions} options
  * @returns {Promise<Opened>}
  */
-async function open(variant, options) {
-  const { config, host, model, threads, probe, onStep } = options;
-  const what = `${variant.id} runtime`;
-  const started = host.now();
-  const { engine, wasm, threads: most } = await fetchRuntime(variant, what, options);
-  const fetch_ms = model.fetch_ms + host.now() - started;
-  const absolute = (/** @type {string} */ url) => new URL(url, host.baseUrl).href;
-  const request = {
-    wasm: wasm.bytes,
-    apiUrl: absolute(variant.api_url),
-    mjsUrl: absolute(variant.mjs_url),
-    threads: Math.min(most, threadsFor(threads, host.environment)),
-    model: model.bytes,
-    externalData: model.externalData,
-    executionProvider: variant.execution_provider,
-    missAddress: null,
-  };
+async function open(variant, { config, host, model, threads, probe, onStep, onMiss }) {
+  const net = config.nets.find(({ id }) => id === variant.trimmed?.net) ?? null;
+  const runner = new NettedRunner({
+    variant,
+    net,
+    launch: (files, what) => launch(files, what, { host, model, threads, onStep }),
+    onMiss: (miss, text) => {
+      host.warn(
+        `edgekit: ${text}${miss.recovered_by === null ? '' : ` The stock runtime ${miss.recovered_by} took its place.`}`,
+      );
+      onMiss(miss);
+    },
+  });
+  const { fetch_ms } = await model.get();
   try {
-    const { compile_ms, create_ms, ...running } = await engine.open(request, (stage) => onStep({ stage, what }));
-    const session = new Session(engine, config.model.outputs);
+    await runner.open();
+    const session = new Session(runner, config.model.outputs);
     let firstRun = null;
     if (probe !== null) {
-      onStep({ stage: 'first run', what });
+      onStep({ stage: 'first run', what: `${variant.id} runtime` });
       firstRun = await session.run(probe);
     }
+    const running = () => /** @type {import('./net.js').Running} */ (runner.running);
+    const { compile_ms, create_ms, fetch_ms: runtime_fetch_ms } = running();
     return {
       session,
       variant,
-      runtime_version: running.version,
-      threads: running.threads,
-      runtime_sha256: wasm.sha256,
-      timings: { fetch_ms, compile_ms, create_ms, first_run_ms: firstRun?.run_ms ?? null },
+      running,
+      timings: {
+        fetch_ms: fetch_ms + runtime_fetch_ms,
+        compile_ms,
+        create_ms,
+        first_run_ms: firstRun?.run_ms ?? null,
+      },
       firstRun,
     };
   } catch (error) {
-    await engine.terminate();
+    await runner.terminate();
     throw error;
   }
 }
 
 /**
+ * @param {Variant | Net} files
+ * @param {string} what
+ * @param {Pick<OpenOptions, 'host' | 'model' | 'threads' | 'onStep'>} options
+ * @returns {Promise<import('./net.js').Launched>}
+ */
+async function launch(files, what, { host, model, threads, onStep }) {
+  const started = host.now();
+  const { engine, wasm, threads: most } = await fetchRuntime(files, what, { host, onStep });
+  const fetch_ms = host.now() - started;
+  const absolute = (/** @type {string} */ url) => new URL(url, host.baseUrl).href;
+  const create = async () => {
+    const { bytes, externalData } = await model.get();
+    const request = {
+      wasm: wasm.bytes,
+      apiUrl: absolute(files.api_url),
+      mjsUrl: absolute(files.mjs_url),
+      threads: Math.min(most, threadsFor(threads, host.environment)),
+      model: bytes,
+      externalData,
+      executionProvider: files.execution_provider,
+      missAddress: 'trimmed' in files ? (files.trimmed?.miss_address ?? null) : null,
+    };
+    return engine.open(request, (stage) => onStep({ stage, what }));
+  };
+  return { engine, sha256: wasm.sha256, fetch_ms, open: create };
+}
+
+/**
  * Fetch a runtime while the worker for it starts.
  *
- * @param {Variant} variant
+ * @param {Variant | Net} files
  * @param {string} what
  * @param {{ host: Host, onStep: (step: Step) => void }} options
  * @returns {Promise<{ engine: AnyEngine, wasm: import('./download.js').Download, threads: number }>} `threads`: at most

@@ -6,7 +6,7 @@ import { WrongFileError, fetchBytes, parseJson, pathOf } from './download.js';
 import { threadsFor } from './environment.js';
 import { errorText } from './errors.js';
 import { fetchCases, timingCase } from './golden-cases.js';
-import { fetchModel, openFirst } from './open-model.js';
+import { ModelSource, fetchModel, openFirst } from './open-model.js';
 import { buildRecord } from './run-record.js';
 import { sha256 } from './sha256.js';
 
@@ -43,6 +43,7 @@ import { sha256 } from './sha256.js';
  * @property {GoldenCases | null} cases
  * @property {import('./records.js').Attempt[]} attempts
  * @property {Opened | null} opened
+ * @property {import('./records.js').Miss[]} misses so far: later runs add to it
  * @property {string | null} error why there is no session
  */
 
@@ -54,22 +55,13 @@ import { sha256 } from './sha256.js';
  * @param {Host} host
  * @param {Omit<AgentOptions, 'run' | 'repeats'>} options
  * @param {(step: AgentStep) => void} onStep
+ * @param {(miss: import('./records.js').Miss) => void} [onMiss] hears of each miss of a trimmed runtime
  * @returns {Promise<Bench>}
  */
-export async function openBundle(config, host, options, onStep) {
+export async function openBundle(config, host, options, onStep, onMiss = () => {}) {
   const variants =
     options.variant === null ? config.variants : config.variants.filter(({ id }) => id === options.variant);
-  /** @type {Bench} */
-  const bench = {
-    adapter: null,
-    executionProviderAsked: (variants[0] ?? config.variants[0])?.execution_provider ?? 'none',
-    manifestSha256: null,
-    modelSha256: null,
-    cases: null,
-    attempts: [],
-    opened: null,
-    error: null,
-  };
+  const bench = nothingYet((variants[0] ?? config.variants[0])?.execution_provider ?? 'none');
   try {
     if (options.problem !== null) {
       throw new RangeError(options.problem);
@@ -87,11 +79,22 @@ export async function openBundle(config, host, options, onStep) {
       bench.adapter = await host.findAdapter();
     }
     const manifest = /** @type {Manifest} */ (parseJson(manifestBytes, config.manifest_url));
-    const model = await fetchModel(config, host, manifest, onStep);
-    bench.modelSha256 = model.sha256;
-    const probe = timingCase(chosen)?.inputs ?? null;
-    const threads = options.threads ?? config.threads;
-    const outcome = await openFirst(variants, { config, host, model, adapter: bench.adapter, threads, probe, onStep });
+    const model = new ModelSource(() => fetchModel(config, host, manifest, onStep));
+    bench.modelSha256 = (await model.get()).sha256;
+    const outcome = await openFirst(variants, {
+      config,
+      host,
+      model,
+      adapter: bench.adapter,
+      threads: options.threads ?? config.threads,
+      probe: timingCase(chosen)?.inputs ?? null,
+      onStep,
+      onMiss: (miss) => {
+        bench.misses.push(miss);
+        onMiss(miss);
+      },
+    });
+    model.forget();
     bench.attempts = outcome.attempts;
     bench.opened = outcome.opened;
     if (outcome.opened === null) {
@@ -105,6 +108,24 @@ export async function openBundle(config, host, options, onStep) {
     }
   }
   return bench;
+}
+
+/**
+ * @param {string} executionProviderAsked
+ * @returns {Bench}
+ */
+function nothingYet(executionProviderAsked) {
+  return {
+    adapter: null,
+    executionProviderAsked,
+    manifestSha256: null,
+    modelSha256: null,
+    cases: null,
+    attempts: [],
+    opened: null,
+    misses: [],
+    error: null,
+  };
 }
 
 /**
@@ -205,22 +226,24 @@ async function timeLaterRuns(opened, entry, repeats, onStep) {
 function report(config, host, options, bench, cases, later_run_ms) {
   const { opened } = bench;
   const { environment } = host;
+  // After a miss this is the net: what a record says of where it ran is true of its last case.
+  const running = opened?.running();
   return {
     run: options.run,
     hashes: {
       manifest: bench.manifestSha256,
       // A record must name a model. Where none was loaded it names the one that was asked for, and `error` says so.
       model: bench.modelSha256 ?? config.model.sha256,
-      runtime: opened?.runtime_sha256 ?? null,
+      runtime: running?.sha256 ?? null,
     },
     environment: {
       runner: 'page',
       runtime: config.runtime.package,
-      runtime_version: opened?.runtime_version ?? config.runtime.version,
+      runtime_version: running?.version ?? config.runtime.version,
       variant: opened?.variant.id ?? null,
       execution_provider_asked: bench.executionProviderAsked,
-      execution_provider: opened?.variant.execution_provider ?? null,
-      threads: opened?.threads ?? threadsFor(options.threads ?? config.threads, environment),
+      execution_provider: running?.execution_provider ?? null,
+      threads: running?.threads ?? threadsFor(options.threads ?? config.threads, environment),
       cross_origin_isolated: environment.isolated,
       adapter: bench.adapter,
       user_agent: environment.userAgent,
@@ -235,6 +258,7 @@ function report(config, host, options, bench, cases, later_run_ms) {
       later_run_ms,
     },
     error: bench.error,
+    misses: bench.misses,
     cases,
   };
 }

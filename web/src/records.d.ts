@@ -133,6 +133,31 @@ export interface PageConfig {
     wasm_url: string;
     wasm_sha256: string;
     wasm_bytes: number;
+    /**
+     * null: the wasm is the stock one. Otherwise functions were removed from it.
+     */
+    trimmed: {
+      /**
+       * Where in memory a removed function that is called leaves its index in the code section, plus 1, as a u32.
+       */
+      miss_address: number;
+      /**
+       * The id of the net that takes over after a miss; null: none does
+       */
+      net: string | null;
+    } | null;
+  }[];
+  /**
+   * Stock runtimes that take over where a trimmed one misses a function; fetched only then.
+   */
+  nets: {
+    id: string;
+    execution_provider: string;
+    api_url: string;
+    mjs_url: string;
+    wasm_url: string;
+    wasm_sha256: string;
+    wasm_bytes: number;
   }[];
   threads: number;
   /**
@@ -164,6 +189,26 @@ export interface Attempt {
   execution_provider: string;
   status: 'created' | 'refused' | 'unavailable';
   reason: string | null;
+}
+/**
+ * A trimmed runtime was asked for a function that was removed from it.
+ */
+export interface Miss {
+  variant: string;
+  /**
+   * Indices in the code section of the variant's wasm; none where the trap left no trace
+   */
+  functions: number[];
+  during: 'create' | 'run';
+  /**
+   * The id of the net that took over; null: none did
+   */
+  recovered_by: string | null;
+  /**
+   * trap: the call failed so; flag: the call came to an end, and the flag stood; silence: the flag stood, and no end came
+   */
+  reason: 'trap' | 'flag' | 'silence';
+  message: string;
 }
 export interface Adapter {
   vendor: string;
@@ -214,6 +259,10 @@ export interface RunRecord {
     later_run_ms: number[];
   };
   error: string | null;
+  /**
+   * Absent in records of pages that knew no trimmed runtimes.
+   */
+  misses?: Miss[];
   cases: CaseRun[];
 }
 export interface Metrics {

@@ -16,7 +16,7 @@ const ROWS = [
   ['demo/dom', 'demo/npy', 'demo/words'],
   ['parity-agent', 'conformance/replay'],
   ['open-model', 'golden-cases', 'run-record', 'tolerance'],
-  ['session', 'download', 'tensor-codec', 'engine-client'],
+  ['session', 'download', 'tensor-codec', 'engine-client', 'net'],
   ['engine-server'],
   ['engine'],
   ['runtime-loader', 'environment'],

@@ -4,7 +4,7 @@ import { errorText } from '../errors.js';
 import { postRecord, runParity } from '../parity-agent.js';
 import { CasesView } from './cases-view.js';
 import { byId, element, painted } from './dom.js';
-import { showEnvironment } from './environment-view.js';
+import { showEnvironment, showMiss } from './environment-view.js';
 import { notice } from './status.js';
 import { showTimes } from './times-view.js';
 
@@ -20,12 +20,13 @@ export async function showAgent(config, host, options, status) {
   const result = await runParity(config, host, options, (step) => status.show(step));
   const { bench, runs, document: record } = result;
   showEnvironment(bench, config, host.environment);
+  bench.misses.forEach(showMiss);
   byId('facts').hidden = false;
   if (bench.opened !== null) {
     showTimes(
       bench.opened.timings,
       record.timings.later_run_ms,
-      bench.adapter?.software === true && bench.opened.variant.execution_provider === 'webgpu',
+      bench.adapter?.software === true && bench.opened.running().execution_provider === 'webgpu',
     );
   }
   if (bench.cases !== null) {

@@ -5,7 +5,7 @@ import { timingCase } from '../golden-cases.js';
 import { openBundle, replay } from '../parity-agent.js';
 import { CasesView, markBadge, markOf } from './cases-view.js';
 import { byId, element, painted } from './dom.js';
-import { showEnvironment } from './environment-view.js';
+import { showEnvironment, showMiss, showRunning } from './environment-view.js';
 import { FillError } from './fill.js';
 import { InputsView } from './inputs-view.js';
 import { showNoOutputs, showOutputs } from './outputs-view.js';
@@ -29,9 +29,17 @@ import { timeText } from './words.js';
 export async function showDemo(config, host, status) {
   await painted();
   const started = host.now();
-  const bench = await openBundle(config, host, { variant: null, threads: null, cases: null, problem: null }, (step) =>
-    status.show(step),
-  );
+  /** @type {{ bench?: import('../parity-agent.js').Bench }} */
+  const shown = {};
+  const onMiss = (/** @type {import('../records.js').Miss} */ miss) => {
+    showMiss(miss);
+    if (shown.bench !== undefined) {
+      showRunning(shown.bench, config, host.environment);
+    }
+  };
+  const options = { variant: null, threads: null, cases: null, problem: null };
+  const bench = await openBundle(config, host, options, (step) => status.show(step), onMiss);
+  shown.bench = bench;
   showEnvironment(bench, config, host.environment);
   byId('facts').hidden = false;
   if (bench.opened === null || bench.cases === null) {
@@ -59,7 +67,7 @@ class Demo {
     this.opened = opened;
     this.cases = cases;
     this.status = status;
-    this.software = softwareAdapter && opened.variant.execution_provider === 'webgpu';
+    this.software = softwareAdapter && opened.running().execution_provider === 'webgpu';
     this.inputs = new InputsView(config.model.inputs, cases.cases, config.image, () =>
       this.#whileBusy(() => this.#run()),
     );

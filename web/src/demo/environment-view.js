@@ -30,8 +30,19 @@ function providerName(id) {
  * @param {Environment} environment
  */
 export function showEnvironment(bench, config, environment) {
-  showBadges(bench, environment);
+  showRunning(bench, config, environment);
   showNotices(bench, environment);
+}
+
+/**
+ * What may change after a miss. The notices are not repeated.
+ *
+ * @param {Bench} bench
+ * @param {PageConfig} config
+ * @param {Environment} environment
+ */
+export function showRunning(bench, config, environment) {
+  showBadges(bench, environment);
   byId('environment').replaceChildren(
     details(bench, config, environment),
     element('h3', {}, 'Variants, in order'),
@@ -39,25 +50,42 @@ export function showEnvironment(bench, config, environment) {
   );
 }
 
+/** @param {import('../records.js').Miss} miss of a trimmed runtime */
+export function showMiss({ variant, functions, recovered_by }) {
+  const what = functions.length === 0 ? 'A function' : `Function ${functions.join(', ')}`;
+  const how =
+    recovered_by === null
+      ? 'There was no stock runtime to take over.'
+      : `The stock runtime ${recovered_by} took over, so the answers are right; this visit downloaded more.`;
+  notice(
+    recovered_by === null ? 'bad' : 'warning',
+    `The trimmed runtime of variant ${variant} lacks what this model needs.`,
+    `${what} was removed from it. ${how} Give a record of this page to edgekit build --add-profile to keep it.`,
+  );
+}
+
 /**
  * @param {Bench} bench
  * @param {Environment} environment
  */
-function showBadges({ opened, adapter, executionProviderAsked }, { isolated }) {
+function showBadges({ opened, adapter, executionProviderAsked, misses }, { isolated }) {
   const badge = (/** @type {string} */ kind, /** @type {string} */ text) =>
     element('li', { class: `badge ${kind}` }, text);
   const badges = [];
   if (opened === null) {
     badges.push(badge('bad', 'The model does not run here'));
   } else {
-    const provider = opened.variant.execution_provider;
+    const { execution_provider: provider, threads } = opened.running();
     badges.push(badge('strong', providerName(provider)), badge('plain', `${opened.variant.id} variant`));
     if (provider !== executionProviderAsked) {
       badges.push(badge('warning', `Fell back from ${providerName(executionProviderAsked)}`));
     } else if (provider === 'webgpu' && adapter !== null) {
       badges.push(adapter.software ? badge('warning', 'Software GPU adapter') : badge('plain', adapterName(adapter)));
     }
-    badges.push(badge(isolated ? 'plain' : 'warning', threadsText(opened.threads)));
+    if (misses.some(({ recovered_by }) => recovered_by !== null)) {
+      badges.push(badge('warning', 'Stock runtime after a miss'));
+    }
+    badges.push(badge(isolated ? 'plain' : 'warning', threadsText(threads)));
   }
   byId('badges').replaceChildren(...badges);
 }
@@ -66,18 +94,19 @@ function showBadges({ opened, adapter, executionProviderAsked }, { isolated }) {
  * @param {Bench} bench
  * @param {Environment} environment
  */
-function showNotices({ opened, adapter, attempts, executionProviderAsked }, { isolated, secure }) {
-  if (opened !== null && opened.variant.execution_provider !== executionProviderAsked) {
+function showNotices({ opened, adapter, attempts, executionProviderAsked, misses }, { isolated, secure }) {
+  const ran = opened?.running().execution_provider ?? null;
+  if (ran !== null && ran !== executionProviderAsked && misses.length === 0) {
     const reasons = attempts
       .filter(({ status }) => status !== 'created')
       .map(({ variant, reason }) => `${variant}: ${reason}`);
     notice(
       'warning',
-      `The model fell back from ${providerName(executionProviderAsked)} to ${providerName(opened.variant.execution_provider)}.`,
+      `The model fell back from ${providerName(executionProviderAsked)} to ${providerName(ran)}.`,
       reasons.join(' · '),
     );
   }
-  if (adapter?.software && opened?.variant.execution_provider === 'webgpu') {
+  if (adapter?.software && ran === 'webgpu') {
     notice(
       'warning',
       'This GPU adapter is software.',
@@ -101,11 +130,12 @@ function showNotices({ opened, adapter, attempts, executionProviderAsked }, { is
  * @returns {HTMLElement}
  */
 function details({ opened, adapter }, config, { isolated, cores, userAgent, device }) {
+  const running = opened?.running() ?? null;
   /** @type {[string, string][]} */
   const rows = [
-    ['Execution provider', opened === null ? 'none' : providerName(opened.variant.execution_provider)],
+    ['Execution provider', running === null ? 'none' : providerName(running.execution_provider)],
     ['Variant', opened?.variant.id ?? 'none'],
-    ['Runtime', `${config.runtime.package} ${opened?.runtime_version ?? config.runtime.version}`],
+    ['Runtime', `${config.runtime.package} ${running?.version ?? config.runtime.version}`],
   ];
   if (config.variants.some(({ execution_provider }) => execution_provider === 'webgpu')) {
     rows.push([
@@ -116,7 +146,7 @@ function details({ opened, adapter }, config, { isolated, cores, userAgent, devi
     ]);
   }
   rows.push(
-    ['Threads', opened === null ? '–' : `${opened.threads} of ${cores} ${cores === 1 ? 'core' : 'cores'}`],
+    ['Threads', running === null ? '–' : `${running.threads} of ${cores} ${cores === 1 ? 'core' : 'cores'}`],
     ['Cross-origin isolated', isolated ? 'yes' : 'no: one thread'],
     ['Device', device ?? 'not told'],
     ['Browser', userAgent ?? 'not told'],

@@ -78,6 +78,7 @@ export function bundle(model, cases, facts) {
     wasm_url: 'runtime/ort.wasm?v=1',
     wasm_sha256: digest(wasm),
     wasm_bytes: wasm.length,
+    trimmed: null,
   };
   /** @type {PageConfig} */
   const config = {
@@ -94,6 +95,7 @@ export function bundle(model, cases, facts) {
     },
     runtime: { package: 'onnxruntime-web', version: '1.30.0' },
     variants: [variant],
+    nets: [],
     threads: 0,
     image: null,
     cases_url: 'cases/cases.json',
@@ -135,6 +137,7 @@ export function host(files, changes = {}) {
     baseUrl: BASE,
     subtle: /** @type {SubtleCrypto} */ (/** @type {unknown} */ (webcrypto.subtle)),
     findAdapter: () => Promise.resolve(null),
+    warn: () => {},
     createWorker: null,
     ...changes,
   };
