@@ -14,7 +14,7 @@ PYTEST_ARGS ?=
 heading = @if [ -t 1 ] && [ -z "$$NO_COLOR" ]; then printf '\n\033[1m== %s\033[0m\n' "$(1)"; else printf '\n== %s\n' "$(1)"; fi
 
 .NOTPARALLEL:
-.PHONY: help setup demo test lint types imports unit web-test pytest bench bench-trim conformance docs clean
+.PHONY: help setup demo test lint types imports unit web-test pytest bench bench-trim bench-malformed conformance docs clean
 
 help:
 	@echo "make demo    set up, build the sample model, prove it in a real browser"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench   measure, and write the results to benchmarks/results"
 	@echo "make conformance    run every conformance case on every runtime, and write the operator tables anew"
 	@echo "make bench-trim  trim many models, beside onnxsim and onnxslim"
+	@echo "make bench-malformed  give 2,000 malformed files to inspect, check and trim"
 	@echo "make docs    write the generated pages of docs anew"
 	@echo "make clean   remove what was built and the virtual environment"
 
@@ -110,6 +111,10 @@ bench-trim: setup
 	@$(PIP) install -c constraints.txt --group bench
 	@$(BIN)/python benchmarks/trim_sweep.py
 	@$(BIN)/python benchmarks/trim_table.py
+
+bench-malformed: setup
+	$(call heading,Malformed files (half an hour or more))
+	@$(BIN)/python benchmarks/malformed_sweep.py
 
 conformance: setup
 	$(call heading,Conformance cases on every runtime (some minutes))

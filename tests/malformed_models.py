@@ -122,6 +122,8 @@ def _folding() -> Iterator[Made]:
     yield "folding bombs", "Concat that doubles", partial(made, doubling, numbers("v0", [1, 2]), output="v40")
     adding = [node("Mul", [f"v{i}", f"v{i}"], [f"v{i + 1}"]) for i in range(200)]
     yield "folding bombs", "Mul that overflows", partial(made, adding, numbers("v0", [3]), output="v200")
+    axes = partial(made, [node("Relu", "x", "y")], x=[1 << 62] * 100_000)
+    yield "huge shapes", "a hundred thousand huge axes", axes
     yield "folding bombs", "Einsum", partial(made, [node("Einsum", "xx", "y", equation="...,->" * 5000)])
 
 
@@ -190,6 +192,12 @@ def chain(count: int, op: str = "Relu") -> onnx.ModelProto:
     """``count`` nodes, one after another."""
     names = ["x", *(f"v{i}" for i in range(count - 1)), "y"]
     return made([node(op, [a], [b]) for a, b in itertools.pairwise(names)])
+
+
+def fan(count: int) -> onnx.ModelProto:
+    """``count`` values, all of which live until the last node reads them."""
+    names = [f"v{i}" for i in range(count)]
+    return made([*(node("Relu", "x", [name]) for name in names), node("Sum", names, "y")])
 
 
 def _circles() -> Iterator[Made]:
@@ -321,8 +329,9 @@ def _many() -> Iterator[Made]:
     ):
         for count in (10_000, most // 4, most):
             yield "long lists", f"{count} {kind}", partial(listed, kind, count)
-    for count in (20_000, 60_000, 240_000):
-        yield "many of a thing", f"{count} nodes in a chain", partial(chain, count)
+    yield "valid and large", "20000 nodes in a chain", partial(chain, 20_000)
+    yield "many of a thing", "251000 nodes in a chain", partial(chain, 251_000)
+    yield "many of a thing", "20000 values alive", partial(fan, 20_000)
     yield "many of a thing", "200000 empty nodes", lambda: made([onnx.NodeProto()] * 200_000)
     yield "many of a thing", "200000 nodes of one value", lambda: made([node("Relu", "x", ["y"])] * 200_000)
     yield "many of a thing", "100000 empty weights", lambda: made([node("Relu", "x", "y")], *[TensorProto()] * 100_000)

@@ -180,7 +180,7 @@ def _weigh(path: Path, stream: BinaryIO, size: int) -> None:
         if found := sniff.guess(path, stream.read(sniff.HEAD_BYTES)):
             raise ModelError(f"{path} is not an ONNX model: it is {found.what}.", hint=found.hint) from error
         raise LimitError(
-            f"{path} is more than can be read: it holds at least {error}.",
+            f"{path} is more than can be read: it holds {error}.",
             hint="Export the model with its weights as tensors, not as lists or nodes, or cut it into parts.",
         ) from error
 

@@ -20,6 +20,9 @@ from edgekit.model import walk
 # What upb, protobuf's parser in C, takes; measured with a million of each (an array that grows is there twice).
 _STRING_BYTES = 40
 _NUMBER_BYTES = 16
+# A shape is a tuple, a message and a line of text as well, wherever it is looked at.
+_DIMENSION_BYTES = 200
+_DIMENSIONS = ("TensorProto.dims", "SparseTensorProto.dims", "TensorShapeProto.dim")
 # Names are copied wherever they are shown; bytes (values of tensors) are not.
 _COPIES_OF_TEXT = 4
 _LONGEST_TEXT_BYTES = 16 << 20
@@ -27,7 +30,7 @@ _MESSAGE_BYTES = 48
 _MESSAGE_BYTES_PER_FIELD = 8
 
 # A parsed model may take this much, and its file's size, besides the values of tensors.
-_BUDGET_BYTES = 256 << 20
+_BUDGET_BYTES = 192 << 20
 # Each takes a microsecond here and several wherever all of them are looked at. A real model has ten to a node, and a
 # vocabulary of a million words has a million.
 _MOST_FIELDS = 3_000_000
@@ -146,7 +149,7 @@ class _Reader:
             if inner is None:
                 self._skip(what, name, tag, length)
                 continue
-            self._count(name, inner.bytes)
+            self._count(name, _DIMENSION_BYTES if name in _DIMENSIONS else inner.bytes)
             if length:
                 if len(around) >= _MOST_DEPTH:
                     raise TooDeepError
@@ -161,7 +164,7 @@ class _Reader:
         if what == _NOTHING:
             self._unknown(tag)
         elif what == _PACKED_FIXED:
-            self._count(name, _NUMBER_BYTES * (length // 4), length // 4)
+            self._numbers(name, length // 4)
         elif what != _VALUES:
             if length > _LONGEST_TEXT_BYTES:
                 raise TooMuchError(f"a text of {length:,} bytes as {name}")
@@ -181,7 +184,7 @@ class _Reader:
         if name is None:
             self._unknown(tag)
         elif name:
-            self._count(name, _NUMBER_BYTES)
+            self._numbers(name, 1)
             if end - self.base - self.place > _RUN_BYTES and tag < 0x80:
                 self._run(name, tag, end)
 
@@ -203,7 +206,7 @@ class _Reader:
             count = _leading((data[starts] == tag) & (starts == ends[::2]))
             size = int(ends[2 * count - 1]) + 1 if count else 0
         self.place += size
-        self._count(name, _NUMBER_BYTES * count, count)
+        self._numbers(name, count)
 
     def _packed(self, name: str, length: int) -> None:
         """Count the numbers of a packed list: each ends with a byte below 128."""
@@ -214,7 +217,7 @@ class _Reader:
                     raise BrokenError  # the file has become shorter
             part = self.window[self.place : self.place + length]
             count = int(np.count_nonzero(np.frombuffer(part, np.uint8) < 0x80))
-            self._count(name, _NUMBER_BYTES * count, count)
+            self._numbers(name, count)
             self.place += len(part)
             length -= len(part)
 
@@ -226,7 +229,10 @@ class _Reader:
         too_many_nodes = name in _NODES and sum(self.lists[each] for each in _NODES) > walk.MOST_NODES
         if too_many_nodes or self.weight > self.budget or self.fields > _MOST_FIELDS:
             most, count = self.lists.most_common(1)[0]
-            raise TooMuchError(f"{count:,} of {most}")
+            raise TooMuchError(f"at least {count:,} of {most}")
+
+    def _numbers(self, name: str, count: int) -> None:
+        self._count(name, count * (_DIMENSION_BYTES if name in _DIMENSIONS else _NUMBER_BYTES), count)
 
     def _unknown(self, tag: int) -> None:
         if tag >> 3 == 0:

@@ -20,6 +20,8 @@ logging.getLogger("onnx_ir").addHandler(logging.NullHandler())
 # A domain that no model has: passes leave its nodes alone, and remove those that nothing uses.
 DOMAIN = "edgekit.carried"
 _SPARSE, _CONSTANT, _INDEX = "SparseInitializer", "SparseConstant", "index"
+# Axes, pads, permutations: no pass reads a longer list.
+_MOST_LISTED = 4096
 
 _FIELDS = (
     ("f", "FLOAT"), ("i", "INT"), ("s", "STRING"), ("t", "TENSOR"), ("g", "GRAPH"), ("sparse_tensor", "SPARSE_TENSOR"),
@@ -134,7 +136,7 @@ def _put_aside(body: onnx.GraphProto | onnx.FunctionProto, carried: Carried) -> 
     for node in body.node:
         for attribute in node.attribute:
             _state_type(attribute)
-            if _is_foreign(attribute):
+            if _is_foreign(attribute) or (_is_long(attribute) and node.op_type != "Constant"):
                 kept = onnx.AttributeProto()
                 kept.CopyFrom(attribute)
                 carried.attributes.append(kept)
@@ -176,6 +178,11 @@ def _is_foreign(attribute: onnx.AttributeProto) -> bool:
     if attribute.type == onnx.AttributeProto.TYPE_PROTO:
         return _has_map(attribute.tp)
     return any(not _is_text(text) for text in (*attribute.strings, attribute.s))
+
+
+def _is_long(attribute: onnx.AttributeProto) -> bool:
+    """Whether a list is longer than any pass looks at: the tables of a decision tree would be copied at every step."""
+    return max(len(attribute.ints), len(attribute.floats), len(attribute.strings)) > _MOST_LISTED
 
 
 def _is_text(data: bytes) -> bool:

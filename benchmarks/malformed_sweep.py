@@ -1,0 +1,368 @@
+"""Give every file of the malformed corpus to inspect, check and trim; demand a clean answer within 10 s and 1 GB.
+
+Run ``python benchmarks/malformed_sweep.py [--every N] [--kind KIND ...] [--workers N] [--output FILE]``. Each command
+runs in a process of its own, forked from one that has imported everything, and so do the child processes that it asks
+for: that spares half a second of start-up for each of up to 20 processes. Every hundredth file goes through new
+interpreters, as for a user. Time is the wall's, and beside it the CPU seconds of the command and all its
+children: on a machine that does other things, the smaller of the two is held to the limit. Memory is the most that the
+command's process ever held plus the most that any of its children did, mapped files too.
+"""
+
+import argparse
+import importlib
+import json
+import math
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import malformed  # noqa: E402
+
+from edgekit.check import run as checking  # noqa: E402
+from edgekit.child import main as child_main  # noqa: E402
+from edgekit.child import process  # noqa: E402
+from edgekit.child.process import ChildLimits  # noqa: E402
+from edgekit.cli import check, inspect, main, trim  # noqa: E402, F401  the commands are imported to be warm
+from edgekit.files import json_bytes, write_atomic  # noqa: E402
+
+COMMANDS = {
+    "inspect": ["inspect", "MODEL"],
+    "check": ["check", "MODEL", "-t", "wasm", "-t", "webgpu"],
+    "trim": ["trim", "MODEL", "-o", "OUT"],
+}
+MOST_SECONDS = 10.0
+MOST_BYTES = 1_000_000_000
+HANG_SECONDS = 90.0
+# What is no more than large may take longer, and must end.
+SLOW_KINDS = {"valid and large"}
+SLOW_SECONDS = 300.0
+# 2: no file, 3: no valid model, 5: over a limit. A model that trim cannot prove is 6.
+CLEAN = {"inspect": {0, 2, 3, 5}, "check": {0, 2, 3, 5}, "trim": {0, 2, 3, 5, 6}}
+REAL_EVERY = 100
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one command did with one file. ``faults``: what it must not do; none is good. ``said``: its first words."""
+
+    kind: str
+    name: str
+    command: str
+    code: int | None
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+    said: str
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one process did."""
+
+    code: int | None
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+    out: str
+    err: str
+
+
+def run(arguments: Sequence[str], folder: Path, *, forked: bool, patience: float) -> "Ran":
+    """Run edgekit. The exit code is None where it hung, and negative where a signal ended it."""
+    started = time.monotonic()
+    with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
+        process = _fork(arguments, out.fileno(), err.fileno(), folder, forked=forked)
+        ended, status = 0, 0
+        while not ended and time.monotonic() - started < patience:
+            ended, status, usage = os.wait4(process, os.WNOHANG)
+            time.sleep(0 if ended else 0.005)
+        seconds = time.monotonic() - started
+        if not ended:
+            os.kill(process, signal.SIGKILL)
+            _, _, usage = os.wait4(process, 0)
+    peaks = folder / "peaks"
+    peak = int(peaks.read_text()) if peaks.exists() else usage.ru_maxrss << 10
+    code = os.waitstatus_to_exitcode(status) if ended else None
+    texts = [(folder / name).read_bytes().decode(errors="replace") for name in ("stdout", "stderr")]
+    return Ran(code, seconds, usage.ru_utime + usage.ru_stime, peak, texts[0], texts[1])
+
+
+def _fork(arguments: Sequence[str], out: int, err: int, folder: Path, *, forked: bool) -> int:
+    process = os.fork()
+    if process:
+        return process
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (out, 1), (err, 2)):
+        os.dup2(source, target)
+    if not forked:
+        os.execv(  # noqa: S606
+            sys.executable, [sys.executable, "-c", "from edgekit.cli.main import main; main()", *arguments]
+        )
+    code = 70
+    try:
+        main.main(list(arguments))
+    except SystemExit as request:
+        code = int(request.code or 0)
+        sys.stderr.flush()
+        peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        (folder / "peaks").write_text(str(peak << 10))
+    finally:
+        os._exit(code)
+
+
+class ForkedChild:
+    """Stands in for the Popen of ``edgekit.child.process``: the same limits and module, without a new interpreter."""
+
+    def __init__(self, module: str, folder: Path, limits: ChildLimits) -> None:
+        self.returncode: int | None = None
+        read, write = os.pipe()
+        alive, self._alive = os.pipe()
+        parent = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.setsid()
+            for source, target in ((alive, 0), (write, 1), (write, 2)):
+                os.dup2(source, target)
+            os.closerange(3, 64)
+            code = child_main.EXIT_ERROR
+            try:
+                cpu_seconds = math.ceil(limits.cpu_seconds or 0)
+                code = child_main.main(limits.memory_bytes, cpu_seconds, parent, module, str(folder))
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                os._exit(code)
+        os.close(alive)
+        os.close(write)
+        self.stdout = os.fdopen(read, "rb")
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait as Popen does."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            ended, status = os.waitpid(self.pid, 0 if deadline is None else os.WNOHANG)
+            if ended:
+                self.returncode = os.waitstatus_to_exitcode(status)
+            elif deadline is not None and time.monotonic() >= deadline:
+                raise subprocess.TimeoutExpired("child", timeout or 0)
+            else:
+                time.sleep(0.002)
+        return self.returncode
+
+    def kill(self) -> None:
+        """Kill it, unless it has ended."""
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def __enter__(self) -> "ForkedChild":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait()
+        self.stdout.close()
+        os.close(self._alive)
+
+
+def _warm() -> None:
+    """Import what commands and their children import, and let children be forked."""
+    for name in (
+        "edgekit.check.checker_child", "edgekit.desktop.child", "edgekit.facts.shapes_child", "edgekit.pipeline",
+        "edgekit.trim.native_child", "edgekit.trim.prove_child", "edgekit.report.facts", "onnx.reference",
+        "rich.console", "rich.table",
+    ):  # fmt: skip
+        importlib.import_module(name)
+    checking.all_rules()
+    process._started = ForkedChild  # type: ignore[assignment]
+
+
+def judge(sample: malformed.Malformed, command: str, folder: Path, *, forked: bool) -> Outcome:
+    """Make a file, run a command on it, and say what was wrong with the answer."""
+    inside, outside = folder / "in", folder / "out"
+    inside.mkdir()
+    outside.mkdir()
+    path = _made(sample, inside, folder / "path")
+    before = _names(inside)
+    places = {"MODEL": str(path), "OUT": str(outside / "o.onnx")}
+    arguments = [places.get(word, word) for word in COMMANDS[command]]
+    slow = sample.kind in SLOW_KINDS
+    ran = run(arguments, folder, forked=forked, patience=SLOW_SECONDS if slow else HANG_SECONDS)
+    faults = list(_faults(command, ran, SLOW_SECONDS if slow else MOST_SECONDS))
+    if _names(inside) != before:
+        faults.append("left something beside the model")
+    if any(not name.startswith("o.") or ran.code != 0 for name in _names(outside)):
+        faults.append("left something where its output belongs")
+    said = next(iter((ran.err or ran.out).splitlines()), "").replace(str(folder), "")[:200]
+    return Outcome(
+        sample.kind, sample.name, command, ran.code, round(ran.seconds, 2), round(ran.cpu_seconds, 2), ran.peak_bytes,
+        said, tuple(faults),
+    )  # fmt: skip
+
+
+def _made(sample: malformed.Malformed, inside: Path, note: Path) -> Path:
+    """Make a file in a process of its own: what that takes must not be counted as the command's."""
+    process = os.fork()
+    if process == 0:
+        try:
+            note.write_bytes(os.fsencode(sample.make(inside)))
+        finally:
+            os._exit(0)
+    os.waitpid(process, 0)
+    return Path(os.fsdecode(note.read_bytes()))
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def _faults(command: str, ran: Ran, most_seconds: float) -> Iterable[str]:
+    code, out, err = ran.code, ran.out, ran.err
+    if code is None:
+        yield f"hung for {ran.seconds:.0f} s"
+    elif code < 0:
+        yield f"ended by {signal.Signals(-code).name}"
+    elif code not in CLEAN[command]:
+        yield f"exit code {code}: {err[:300]}"
+    if code is not None and min(ran.seconds, ran.cpu_seconds) > most_seconds:
+        yield f"took {ran.seconds:.1f} s, {ran.cpu_seconds:.1f} s of computing"
+    if ran.peak_bytes > MOST_BYTES:
+        yield f"took {ran.peak_bytes / 1e6:,.0f} MB"
+    if "Traceback" in out + err:
+        yield "a traceback"
+    if code and code > 0 and "error: " not in err and command != "check":
+        yield "an exit code without a word"
+    if any(not (c.isprintable() or c == "\n") for c in out + err):
+        yield "control characters in what it says"
+
+
+def work(number: int, workers: int, samples: Sequence[malformed.Malformed], folder: Path, until: float) -> None:
+    """Judge every ``workers``-th file from ``number`` on, until that time; a line of JSON for each command."""
+    with (folder / f"{number}.jsonl").open("w") as stream:
+        for place in range(number, len(samples), workers):
+            if time.monotonic() > until:
+                break
+            for command in COMMANDS:
+                with tempfile.TemporaryDirectory(dir=folder) as name:
+                    outcome = judge(samples[place], command, Path(name), forked=place % REAL_EVERY != 0)
+                stream.write(json.dumps(asdict(outcome)) + "\n")
+                stream.flush()
+                if outcome.faults:
+                    print(outcome.kind, "|", outcome.name, "|", command, "|", "; ".join(outcome.faults), flush=True)
+
+
+def sweep(samples: Sequence[malformed.Malformed], workers: int, folder: Path, until: float) -> list[dict[str, Any]]:
+    """Judge all files in some processes; return every outcome."""
+    _warm()
+    processes = []
+    for number in range(workers):
+        process = os.fork()
+        if process == 0:
+            try:
+                work(number, workers, samples, folder, until)
+            except BaseException as error:
+                print(f"worker {number}: {error!r}", flush=True)
+                os._exit(1)
+            os._exit(0)
+        processes.append(process)
+    if any(os.waitpid(process, 0)[1] for process in processes):
+        sys.exit("A worker failed.")
+    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def document(rows: list[dict[str, Any]], chosen_files: int, workers: int, seconds: float) -> dict[str, Any]:
+    """Count outcomes by kind and command."""
+    kinds: dict[str, dict[str, Any]] = {}
+    grouped: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        grouped[row["kind"], row["command"]].append(row)
+    for (kind, command), found in grouped.items():
+        codes = Counter(str(row["code"]) for row in found)
+        kinds.setdefault(kind, {"files": len({row["name"] for row in found})})[command] = {
+            "exit_codes": dict(sorted(codes.items())),
+            "most_seconds": max(row["seconds"] for row in found),
+            "most_cpu_seconds": max(row["cpu_seconds"] for row in found),
+            "most_mb": round(max(row["peak_bytes"] for row in found) / 1e6),
+            "faults": sum(bool(row["faults"]) for row in found),
+        }
+    return {
+        "versions": {name: version(name) for name in ("onnx", "onnxruntime", "onnx-ir", "protobuf")},
+        "workers": workers,
+        "seconds": round(seconds),
+        "files_in_corpus": chosen_files,
+        "files": sum(kind["files"] for kind in kinds.values()),
+        "runs": len(rows),
+        "faults": [row for row in rows if row["faults"]],
+        "slowest": sorted(rows, key=lambda row: -row["cpu_seconds"])[:10],
+        "largest": sorted(rows, key=lambda row: -row["peak_bytes"])[:10],
+        "kinds": kinds,
+    }
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the table."""
+    heads = "".join(f"{command + ': exit codes':34}{'s':>6}{'CPU s':>7}{'MB':>6}  " for command in COMMANDS)
+    print(f"\n{'kind':18}{'files':>6}  {heads}")
+    for kind, found in result["kinds"].items():
+        cells = []
+        for command in COMMANDS:
+            row = found[command]
+            codes = ", ".join(f"{code}: {count}" for code, count in row["exit_codes"].items())
+            cells.append(f"{codes:34}{row['most_seconds']:>6}{row['most_cpu_seconds']:>7}{row['most_mb']:>6}  ")
+        print(f"{kind:18}{found['files']:>6}  " + "".join(cells))
+    print(f"\n{result['files']:,} files, {result['runs']:,} runs, {len(result['faults'])} faults")
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th file of each kind")
+    parser.add_argument("--kind", action="append", help="only this kind; repeatable")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no file after this time")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "malformed.json")
+    return parser.parse_args()
+
+
+def chosen(every: int, kinds: list[str] | None) -> list[malformed.Malformed]:
+    """Return the files that are asked for."""
+    seen: Counter[str] = Counter()
+    found = []
+    for sample in malformed.corpus():
+        seen[sample.kind] += 1
+        if (kinds is None or sample.kind in kinds) and seen[sample.kind] % every == 0:
+            found.append(sample)
+    return found
+
+
+def main_() -> None:
+    """Sweep, print the table, write it as JSON; exit with 1 where a command was at fault."""
+    asked = parse()
+    samples = chosen(asked.every, asked.kind)
+    random.Random(0).shuffle(samples)  # noqa: S311  so that kinds that take long are spread over the workers
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="edgekit-malformed-") as name:
+        rows = sweep(samples, asked.workers, Path(name), started + asked.seconds)
+    result = document(rows, len(samples), asked.workers, time.monotonic() - started)
+    show(result)
+    asked.output.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(asked.output, json_bytes(result))
+    sys.exit(bool(result["faults"]))
+
+
+if __name__ == "__main__":
+    main_()
