@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from edgekit.errors import ParityError, UsageError
 from edgekit.files import write_atomic
 from edgekit.matrix import Combination, MatrixRow
 from edgekit.parity import ParityOptions, ParityResult
+from edgekit.progress import silent
 from edgekit.records import verdict as verdicts
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
@@ -76,7 +78,8 @@ def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_
         if place is not None:  # before the minutes of work, not after them
             check_outside_bundles(place)
     rows: Sequence[MatrixRow] = ()
-    with console.progress() as progress:
+    # A bar would redraw itself over the address and its drawing, and break them into lines.
+    with nullcontext(silent) if options.inbox else console.progress() as progress:
         if len(chosen) > 1:
             rows = matrix.verify(bundle, chosen, options, progress=progress)
             results = [row.result for row in rows]
@@ -142,14 +145,14 @@ def _announce(invitation: Invitation) -> None:
 
     drawn = io.StringIO()
     segno.make(invitation.url, error="l").terminal(drawn, border=2, compact=True)
-    lines = ["Open this address on the device, in the same network as this machine:", "", f"  {invitation.url}", ""]
+    lines = ["Open this address on the device, in the same network as this machine:", "", invitation.url, ""]
     lines.append(drawn.getvalue())
-    lines.append("This server listens to the network until the record has come, and answers only to this address.")
+    lines.append("The server listens to the network until the record has come or time is up,")
+    lines.append("and answers only under this address. Ctrl-C ends it.")
     if not invitation.secure:
-        lines.append(
-            "warning: over plain http a browser allows neither WebGPU nor threads, so only the wasm variant with one\n"
-            "  thread can run there. For both, use a cable: --cdp with 'adb forward' and 'adb reverse'."
-        )
+        lines.append("warning: over plain http a browser allows neither WebGPU nor threads: only the")
+        lines.append("  wasm variant with one thread can run there. For both, use a cable:")
+        lines.append("  --cdp with 'adb forward' and 'adb reverse'.")
     console.talk("\n".join(lines))
 
 

@@ -110,13 +110,14 @@ def would_pass(output: OutputVerdict) -> str:
 
 
 def share(output: OutputVerdict) -> str:
-    """Say how much of its tolerance an output's error takes, in per cent: above 100 it does not match."""
+    """Say how much of its tolerance an output's error takes, in per cent (from 1,000 on as a multiple)."""
     if output.metrics is None:
         return NOTHING
     allowed, needed = output.tolerance.relative if output.tolerance else 0.0, output.metrics.passing_relative
     if not allowed:
         return "0 %" if not needed else "∞"
-    return f"{number(100 * needed / allowed)} %"
+    taken = needed / allowed
+    return f"{number(100 * taken)} %" if taken < 10 else f"{number(taken)}×"
 
 
 def where(environment: Environment) -> str:

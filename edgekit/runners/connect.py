@@ -19,9 +19,9 @@ from edgekit.serve.app import is_loopback
 
 _CONNECT_SECONDS = 30.0
 _DEVTOOLS = (
-    "A desktop's: start it with --remote-debugging-port=9222. A phone's Chrome: 'adb forward tcp:9222 {socket}'."
+    "Start a desktop's browser with --remote-debugging-port=9222; for Chrome on a phone: "
+    "'adb forward tcp:9222 localabstract:chrome_devtools_remote'."
 )
-_SOCKET = "localabstract:chrome_devtools_remote"
 
 
 def run_cdp(
@@ -62,7 +62,7 @@ def _check(url: str, schemes: tuple[str, ...], option: str, example: str) -> Non
     except ValueError:
         fine = False
     if not fine:
-        raise UsageError(f"{option}: {url!r} is not an address of {' or '.join(schemes)}.", hint=f"Such as {example}.")
+        raise UsageError(f"{option}: {url!r} is not an address with {', '.join(schemes)}.", hint=f"Such as {example}.")
 
 
 async def _cdp(bundle: Bundle, ask: Ask, url: str, host: str, port: int, progress: Progress) -> RunRecord:

@@ -55,9 +55,9 @@ async def _run(
     async with page.served(bundle, ask, host=host, port=port, token=token, limits=limits) as watch:
         announce(Invitation(watch.url, is_loopback(host)))
         progress("Waiting for the record")
-        outcome = await page.wait(watch, _nothing(), ask.timeout_seconds)
+        outcome = await page.wait(watch, _nothing(), ask.timeout_seconds, late="No record came")
     hint = f"Was the page opened? The device must reach {watch.origin}: the same network, and no firewall between."
-    return page.conclude(watch, outcome, hint=hint)
+    return page.conclude(watch, outcome, hint, has_console=False)
 
 
 async def _nothing() -> None:

@@ -128,7 +128,9 @@ async def served(
             yield watch
 
 
-async def wait(watch: Watch, opening: Coroutine[Any, Any, None], seconds: float) -> RunRecord | str:
+async def wait(
+    watch: Watch, opening: Coroutine[Any, Any, None], seconds: float, late: str = "The page did not answer"
+) -> RunRecord | str:
     """Have ``opening`` open the page, and wait for the end; return the record, or why there is none."""
     # Beside the wait, not before it: a browser that dies while a page opens may leave that call without an answer.
     task = asyncio.ensure_future(opening)
@@ -136,34 +138,34 @@ async def wait(watch: Watch, opening: Coroutine[Any, Any, None], seconds: float)
         async with asyncio.timeout(seconds):
             return await watch.end
     except TimeoutError:
-        return f"The page did not answer within {seconds:g} s."
+        return f"{late} within {seconds:g} s."
     finally:
         task.cancel()
         await asyncio.wait([task])  # an error of its own is no longer of interest: the wait has ended
 
 
-def conclude(watch: Watch, outcome: RunRecord | str, hint: str | None = None) -> RunRecord:
-    """Return the record. Raises ParityError, with the console's last lines, when there is none or it loaded elsewhere.
+def conclude(watch: Watch, outcome: RunRecord | str, hint: str | None = None, *, has_console: bool = True) -> RunRecord:
+    """Return the record. Raises ParityError, with what the browser said, when there is none or it loaded elsewhere.
 
-    ``hint``: what to do when there is no record.
+    ``hint``: what to do when there is no record. ``has_console``: whether an empty console means that nothing was said.
     """
     if watch.foreign:
         raise ParityError(
-            _with_console(f"The page tried to load from elsewhere: {', '.join(watch.foreign)}", watch),
+            _with_console(f"The page tried to load from elsewhere: {', '.join(watch.foreign)}", watch, has_console),
             hint="A bundle is served whole from one place. Build it again with 'edgekit build --force'.",
         )
     if isinstance(outcome, str):
         raise ParityError(
-            _with_console(outcome, watch),
+            _with_console(outcome, watch, has_console),
             hint=hint or "Open the page with 'edgekit serve' to see what it does; --timeout gives it more time.",
         )
     return outcome
 
 
-def _with_console(message: str, watch: Watch) -> str:
+def _with_console(message: str, watch: Watch, has_console: bool) -> str:
     if not watch.console:
-        return f"{message} Its console is empty."
-    return "\n".join([message, "The browser's console (last lines):", *watch.console])
+        return f"{message} Its console is empty." if has_console else message
+    return "\n".join([message, "The browser said (last lines):", *watch.console])
 
 
 def require_gpu(record: RunRecord, gpu: Gpu) -> RunRecord:

@@ -61,7 +61,7 @@ async def _run(bundle: Bundle, ask: Ask, browser_path: Path | None, progress: Pr
         progress(f"{BROWSER}GTK {version(browser)} replays the golden cases")
         outcome = await page.wait(watch, _open(browser, watch), ask.timeout_seconds)
         await _look(browser, watch, answered=not isinstance(outcome, str))
-    return page.conclude(watch, outcome)
+    return page.conclude(watch, outcome, has_console=False)
 
 
 async def _run_own(playwright: Playwright, program: Browser, bundle: Bundle, ask: Ask, progress: Progress) -> RunRecord:
@@ -165,7 +165,8 @@ def _does_not_start(program: Browser, why: str) -> MissingToolError:
 
 def _said(error: Exception) -> str:
     message = str(getattr(error, "msg", None) or error)
-    return message.strip().split("\n", 1)[0][: page.LINE_CHARACTERS]
+    first = message.strip().split("\n", 1)[0].split("; For documentation on this error", 1)[0]
+    return first[: page.LINE_CHARACTERS]
 
 
 async def _open(browser: "WebDriver", watch: Watch) -> None:
