@@ -29,6 +29,8 @@ from edgekit.trim import plan as plans
 from edgekit.trim.plan import Plan
 
 PLAN = "trim.json"
+# Scripts of pages that edgekit opens for itself, which no bundle has.
+_OWN_PAGES = ("conformance", "recording")
 _CHUNK_BYTES = 1 << 20
 
 
@@ -201,7 +203,7 @@ def _add_cases(writer: _Writer, cases: CaseSet) -> None:
 def _add_page(writer: _Writer) -> None:
     scripts = resources.root("web") / "src"
     for source in sorted(scripts.rglob("*.js")):
-        if source.parent.name == "conformance":  # a page of its own, which no bundle has
+        if source.parent.name in _OWN_PAGES:
             continue
         writer.add_file(f"app/{source.relative_to(scripts).as_posix()}", source)
     writer.add_file("app/style.css", resources.root("templates") / "web" / "style.css")

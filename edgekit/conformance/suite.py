@@ -23,13 +23,15 @@ class Reply:
 
     ``refused``: no session was created. ``failed``: the session stands and the run threw. ``crashed``: the runtime
     trapped, ended its process, or never answered. ``placement``: the execution providers that got the nodes, in the
-    runtime's own names; empty where not known.
+    runtime's own names; empty where not known. ``functions``: those of a recording runtime that the case entered, a
+    bit each in order of code index, lowest bit first; None where the runtime does not record.
     """
 
     outcome: Outcome
     outputs: tuple[Value, ...] = ()
     error: str | None = None
     placement: tuple[str, ...] = ()
+    functions: bytes | None = None
 
 
 def encode(cases: Sequence[Case], todo: Sequence[int]) -> tuple[list[dict[str, Any]], bytes]:
@@ -53,6 +55,11 @@ def replies(document: Sequence[Mapping[str, Any]], data: bytes) -> dict[int, Rep
             tensors.join(entry["outputs"], arrays),
             entry["error"],
             tuple(entry.get("placement", ())),
+            _functions(arrays.get(f"{entry['index']}/functions")),
         )
         for entry in document
     }
+
+
+def _functions(bits: Array | None) -> bytes | None:
+    return None if bits is None else bits.tobytes()

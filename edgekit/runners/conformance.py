@@ -8,7 +8,7 @@ import base64
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from edgekit.runners import browsers, chromium
 from edgekit.runners.browsers import Gpu
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
+from edgekit.runtime.recording import Recording
 from edgekit.serve import assets
 from edgekit.serve.app import create_static_app
 from edgekit.serve.assets import Asset
@@ -58,6 +59,7 @@ def replay(
     *,
     threads: int = 1,
     placements: bool = False,
+    recording: Recording | None = None,
     browser_path: Path | None = None,
     gpu: Gpu = "auto",
     silence_seconds: float = _SILENCE_SECONDS,
@@ -66,12 +68,13 @@ def replay(
     """Replay ``cases`` with one variant of the runtime in ``dist``; a reply for each, in their order.
 
     ``placements``: have the runtime say to which execution provider each node went (slower). ``silence_seconds``: a
-    page that reports nothing for so long is taken for dead.
+    page that reports nothing for so long is taken for dead. ``recording``: where the runtime in ``dist``, a recording
+    one, sets its flags; each reply then says which functions its case entered.
 
     Raises MissingToolError when there is no browser or it does not start, ParityError when the page does not start.
     """
     dist.require([variant])
-    work = _Work(cases, variant, dist, threads, placements, silence_seconds, progress)
+    work = _Work(cases, variant, dist, threads, placements, recording, silence_seconds, progress)
     return asyncio.run(work.run(browser_path, gpu))
 
 
@@ -82,6 +85,7 @@ class _Work:
     dist: RuntimeDist
     threads: int
     placements: bool
+    recording: Recording | None
     silence_seconds: float
     progress: Progress
     found: dict[int, Reply] = field(default_factory=dict)
@@ -141,6 +145,7 @@ class _Work:
             "threads": self.threads,
             "chunk": chunk,
             "placements": self.placements,
+            "recording": None if self.recording is None else asdict(self.recording),
             "entries": entries,
         }
         written = {"suite.json": json.dumps(config).encode(), "suite.safetensors": data}

@@ -20,7 +20,7 @@ const ROWS = [
   ['engine-server'],
   ['engine'],
   ['runtime-loader', 'environment'],
-  ['errors', 'tensor', 'sha256'],
+  ['errors', 'tensor', 'sha256', 'recording/recorder', 'recording/report'],
   ['runtime-messages'],
 ];
 

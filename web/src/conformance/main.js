@@ -3,6 +3,8 @@
 import { fetchBytes, fetchJson, fetchVerified } from '../download.js';
 import { browserHost } from '../environment.js';
 import { errorText } from '../errors.js';
+import { functionRecorder } from '../recording/recorder.js';
+import { report } from '../recording/report.js';
 import { compileRuntime, loadRuntime } from '../runtime-loader.js';
 import { decodeTensors } from '../tensor-codec.js';
 import { placementListener, replay } from './replay.js';
@@ -14,28 +16,9 @@ import { placementListener, replay } from './replay.js';
  * @property {number} threads
  * @property {number} chunk
  * @property {boolean} placements whether to ask where nodes were placed, which makes the runtime verbose
+ * @property {import('../recording/recorder.js').Recording | null} recording null: the runtime sets no flags
  * @property {import('./replay.js').SuiteEntry[]} entries
  */
-
-/**
- * What whoever opened the page put there to hear the answer: JSON, and the bytes of a safetensors file as base64.
- *
- * @typedef {{ edgekitReport: (kind: string, document: string, tensors: string) => Promise<void> }} Listener
- */
-
-const { edgekitReport } = /** @type {Listener} */ (/** @type {unknown} */ (globalThis));
-
-/**
- * @param {Uint8Array} bytes
- * @returns {string}
- */
-function base64(bytes) {
-  let text = '';
-  for (let start = 0; start < bytes.length; start += 0x8000) {
-    text += String.fromCharCode(...bytes.subarray(start, start + 0x8000));
-  }
-  return btoa(text);
-}
 
 /** @returns {Promise<void>} */
 async function run() {
@@ -49,25 +32,27 @@ async function run() {
     mjsUrl: absolute(config.runtime.mjs_url),
     module: await compileRuntime(bytes),
   };
-  const { threads, chunk } = config;
+  const { threads, chunk, placements: verbose } = config;
+  const recorder = config.recording === null ? null : functionRecorder(config.recording);
   const spoken = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (globalThis.console));
-  const placements = config.placements ? placementListener(spoken) : () => [];
-  const runtime = await loadRuntime(files, { threads, importModule: host.importModule, verbose: config.placements });
+  const placements = verbose ? placementListener(spoken) : () => [];
+  const onMemory = recorder?.onMemory ?? (() => {});
+  const runtime = await loadRuntime(files, { threads, importModule: host.importModule, verbose, onMemory });
   const adapter = config.execution_provider === 'webgpu' ? await host.findAdapter() : null;
-  await edgekitReport('started', JSON.stringify({ runtime_version: runtime.version, adapter }), '');
+  await report('started', { runtime_version: runtime.version, adapter });
   const end = await replay(config.entries, tensors, {
     runtime,
     executionProvider: config.execution_provider,
     chunk,
     placements,
-    report: ({ replies, tensors: outputs, stopped }) =>
-      edgekitReport('replies', JSON.stringify({ replies, stopped }), base64(outputs)),
+    entered: recorder?.entered ?? null,
+    report: ({ replies, tensors: outputs, stopped }) => report('replies', { replies, stopped }, outputs),
   });
-  await edgekitReport('ended', JSON.stringify({ end }), '');
+  await report('ended', { end });
 }
 
 try {
   await run();
 } catch (error) {
-  await edgekitReport('broken', JSON.stringify({ error: errorText(error) }), '');
+  await report('broken', { error: errorText(error) });
 }

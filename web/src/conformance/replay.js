@@ -5,8 +5,9 @@
  * ends there; whoever asked goes on after it in a new page.
  */
 
-import { errorText } from '../errors.js';
+import { errorText, isTrap } from '../errors.js';
 import { encodeTensors, joinValues, splitValues } from '../tensor-codec.js';
+import { tensorFromBytes } from '../tensor.js';
 
 /**
  * @typedef {import('../tensor.js').NumberTensor} NumberTensor
@@ -29,10 +30,16 @@ import { encodeTensors, joinValues, splitValues } from '../tensor-codec.js';
  * @param {string} options.executionProvider
  * @param {number} options.chunk how many replies are reported at once
  * @param {() => string[]} options.placements returns where nodes went since it was called last
+ * @param {(() => Uint8Array<ArrayBuffer>) | null} [options.entered] returns the functions entered since it was called
+ *   last, a bit each; null: nobody asks
  * @param {(chunk: Chunk) => Promise<void>} options.report
  * @returns {Promise<'done' | 'stopped'>}
  */
-export async function replay(entries, tensors, { runtime, executionProvider, chunk, placements, report }) {
+export async function replay(
+  entries,
+  tensors,
+  { runtime, executionProvider, chunk, placements, entered = null, report },
+) {
   /** @type {Reply[]} */
   let replies = [];
   /** @type {Map<string, NumberTensor>} */
@@ -47,6 +54,10 @@ export async function replay(entries, tensors, { runtime, executionProvider, chu
     const result = await replayOne(entry, tensors, runtime, executionProvider);
     const split = splitValues(`${entry.index}/output`, result.outputs);
     split.tensors.forEach((tensor, key) => outputs.set(key, tensor));
+    if (entered !== null) {
+      const bits = entered();
+      outputs.set(`${entry.index}/functions`, tensorFromBytes('uint8', [bits.length], bits));
+    }
     const { outcome, error } = result;
     replies.push({ index: entry.index, outcome, error, outputs: split.entries, placement: placements() });
     if (outcome === 'crashed') {
@@ -120,17 +131,6 @@ function valueOf(name, tensor) {
  */
 function failure(outcome, error) {
   return { outcome: isTrap(error) ? 'crashed' : outcome, error: errorText(error), outputs: [] };
-}
-
-/**
- * @param {unknown} error
- * @returns {boolean} whether WebAssembly trapped or the runtime aborted: after that nothing it says means anything
- */
-export function isTrap(error) {
-  if (error instanceof WebAssembly.RuntimeError || (error instanceof RangeError && /call stack/i.test(error.message))) {
-    return true;
-  }
-  return error instanceof Error && (/\bAborted\(/.test(error.message) || isTrap(error.cause));
 }
 
 const PLACED = /placed on \[(\w+)\]/;

@@ -1,0 +1,77 @@
+"""A recording build of the runtime: the same as the stock one, and it notes which of its functions are entered."""
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edgekit.errors import UsageError
+from edgekit.files import json_bytes, replace_folder, sha256_bytes, sha256_file
+from edgekit.runtime import cache
+from edgekit.runtime.dist import RuntimeDist
+from edgekit.runtime.pins import Variant
+from edgekit.wasm import edits, layout, sections
+from edgekit.wasm.binary import EditError, WasmError
+from edgekit.wasm.module import parse
+
+# Another number for each change of what `edgekit.wasm.edits.record` writes: builds of older ones are then made anew.
+FORMAT = 1
+_STATED = "recording.json"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Where a recording runtime sets its flags: a byte for each of its ``functions``, from address ``flag_base``."""
+
+    flag_base: int
+    functions: int
+
+
+def recording_dist(dist: RuntimeDist, variant: Variant) -> tuple[RuntimeDist, Recording]:
+    """Return the recording build of one variant of ``dist``, a folder of edgekit's cache, and where it sets its flags.
+
+    Made in about a second where the cache lacks it or holds it damaged; two processes may do this at once. Raises
+    UsageError when ``dist`` lacks the variant, its wasm was changed or cannot be made to record, or the cache cannot be
+    written.
+    """
+    dist.require([variant])
+    place = cache.folder() / "recording" / f"{dist.files[variant.wasm]}-{FORMAT}"
+    found = _look(place, dist, variant)
+    if found is None:
+        with cache.writing():
+            replace_folder(place, lambda folder: _make(folder, dist, variant))
+        found = _look(place, dist, variant)
+        if found is None:
+            raise UsageError(f"What was just written to {place} cannot be read.", hint="Run the command again.")
+    return found
+
+
+def _make(folder: Path, dist: RuntimeDist, variant: Variant) -> None:
+    source = dist.folder / variant.wasm
+    data = source.read_bytes()
+    if sha256_bytes(data) != dist.files[variant.wasm]:
+        raise UsageError(f"{source} has changed.", hint="Run the command again.")
+    try:
+        module = parse(data)
+        recording = Recording(layout.flag_base(module), len(sections.functions(module)))
+        recorded = edits.record(module, recording.flag_base).to_bytes()
+    except (EditError, WasmError) as error:
+        raise UsageError(f"{source} cannot be made to record: {str(error).rstrip('.')}.") from error
+    for name in (variant.api, variant.mjs):
+        shutil.copyfile(dist.folder / name, folder / name)
+    (folder / variant.wasm).write_bytes(recorded)
+    stated = {"recording": asdict(recording), "wasm_sha256": sha256_bytes(recorded)}
+    (folder / _STATED).write_bytes(json_bytes(stated))
+
+
+def _look(place: Path, dist: RuntimeDist, variant: Variant) -> tuple[RuntimeDist, Recording] | None:
+    """Return what the cache holds, or None where it is not whole, or not of the same JavaScript."""
+    try:
+        stated: dict[str, Any] = json.loads((place / _STATED).read_bytes())
+        expected = {**{name: dist.files[name] for name in variant.files}, variant.wasm: stated["wasm_sha256"]}
+        if any(sha256_file(place / name) != sha256 for name, sha256 in expected.items()):
+            return None
+        return RuntimeDist(place, dist.package, dist.version, expected, False), Recording(**stated["recording"])
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return None
