@@ -319,6 +319,17 @@ def test_the_page_is_not_blocked_while_the_model_runs(bundle: Path, outcome: Any
     assert answer["ticks"] > 5
 
 
+def test_where_no_worker_starts_the_page_runs_the_model_itself_and_a_trap_is_still_caught(
+    trimmed: Any, keep: Any, open_page: Any
+) -> None:
+    given = {"threads": 2, "runs": [RIGHT, OTHER]}
+    act = partial(Page.evaluate, expression=RUN, arg=given)
+    result = open_page(trimmed(keep["right"]), act, **{"runtime-worker.js": b"no script"})
+    assert [answer["y"] for answer in result["answers"]] == pytest.approx([2, ACOSH_2])
+    assert [miss["reason"] for miss in result["misses"]] == ["trap"]
+    assert result["running"]["threads"] == 1
+
+
 def test_the_record_of_the_agent_holds_the_miss_and_its_answers_are_right(
     trimmed: Any, keep: Any, open_page: Any, tmp_path: Path
 ) -> None:

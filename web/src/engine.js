@@ -64,6 +64,9 @@ export class EngineError extends Error {
 
 /** @implements {AnyEngine} */
 export class Engine {
+  /** How many were opened in this page or worker. */
+  static #opened = 0;
+
   /** @type {RawSession | null} */
   #session = null;
 
@@ -97,7 +100,11 @@ export class Engine {
       this.#memory = memory;
       this.onMemory(memory);
     };
-    const { apiUrl, mjsUrl, model, externalData, executionProvider } = request;
+    const { mjsUrl, model, externalData, executionProvider } = request;
+    // onnxruntime-web keeps the first WebAssembly that it loads, be it one that trapped. Behind another fragment it is a
+    // module of its own, from the same file.
+    const apiUrl = Engine.#opened === 0 ? request.apiUrl : `${request.apiUrl}#${Engine.#opened}`;
+    Engine.#opened += 1;
     const { version, threads, createSession } = await explained('load', () =>
       loadRuntime({ apiUrl, mjsUrl, module }, { threads: request.threads, importModule: this.importModule, onMemory }),
     );
