@@ -65,6 +65,40 @@ def test_a_page_that_never_answers_is_exit_code_6_with_its_console_and_a_junit_e
     assert len(ElementTree.parse(tmp_path / "j.xml").getroot().findall(".//error")) >= 1  # noqa: S314
 
 
+@browser
+def test_several_combinations_are_one_table_with_runs_kept_and_exit_code_6_unless_all_passed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = bundle(tmp_path)
+    files = ["--junit", str(tmp_path / "j.xml"), "--report", str(tmp_path / "r.html")]
+    assert run(["parity", folder, "--browser", "chromium", "--threads", "1,2", *files]) == 0
+    captured = capsys.readouterr()
+    assert "2 of 2 combinations passed" in captured.out and "\x1b" not in captured.out
+    assert "chromium 1" in captured.out and f"kept in {folder}.parity" in captured.err
+    assert (tmp_path / "bundle.parity" / "chromium-2" / "record.json").is_file()
+    suites = [suite.get("name") for suite in ElementTree.parse(tmp_path / "j.xml").getroot()]  # noqa: S314
+    assert len(suites) == 2 and "· chromium 1" in (suites[0] or "") and "· chromium 2" in (suites[1] or "")
+    assert "chromium 2" in (tmp_path / "r.html").read_text()
+    # A second time over the first, and one combination that cannot run.
+    monkeypatch.setenv("EDGEKIT_FIREFOX", "/nowhere/firefox")
+    assert run(["parity", folder, "--browser", "chromium,firefox", "--threads", "1", "--json"]) == 6
+    document = json.loads(capsys.readouterr().out)
+    chromium, firefox = document["combinations"]
+    assert (document["passed"], chromium["verdict"]["status"]) == (False, "passed")
+    assert firefox["verdict"]["status"] == "not_run" and "/nowhere/firefox" in firefox["note"]
+    assert "playwright install firefox" in firefox["hint"] and firefox["folder"].endswith("firefox-1")
+
+
+def test_an_inbox_shows_the_address_the_drawing_and_what_plain_http_costs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["parity", bundle(tmp_path), "--inbox", "--timeout", "1"]) == 6
+    captured = capsys.readouterr()
+    assert "Open this address" in captured.err and "/?parity=1&run=" in captured.err and "█" in captured.err
+    assert "listens to the network" in captured.err and "neither WebGPU nor threads" in captured.err
+    assert "No record came within 1 s" in captured.out and "firewall" in captured.err
+
+
 def test_a_missing_browser_is_exit_code_4_with_the_line_that_installs_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,7 +113,7 @@ def test_a_missing_browser_is_exit_code_4_with_the_line_that_installs_one(
     [
         (["--case", "onyl"], "'onyl'. Did you mean 'only'?\n"),
         (["--variant", "jspi"], "Its variants: wasm"),
-        (["--browser", "netscape"], "Browsers: chromium"),
+        (["--browser", "netscape"], "Browsers: chromium, firefox, webkit"),
         (["--tolerance", "y"], "such as scores=1e-3"),
         (["--tolerance", "y=0.1", "--tolerance", "y=0.2"], "two values"),
         (["--tolerance", "z=0.1"], "not an output"),
@@ -87,6 +121,17 @@ def test_a_missing_browser_is_exit_code_4_with_the_line_that_installs_one(
         (["--timeout", "0"], "--timeout"),
         (["--repeats", "-1"], "--repeats"),
         (["--gpu", "quantum"], "--gpu"),
+        (["--browser", "chromium,netscape"], "no browser 'netscape'"),
+        (["--browser", "chromium,,firefox"], "an empty part"),
+        (["--variant", "wasm,wasn"], "Did you mean 'wasm'?"),
+        (["--threads", "1,0"], "--threads"),
+        (["--threads", "1,two"], "--threads"),
+        (["--inbox", "--threads", "1,2"], "waits for one record"),
+        (["--inbox", "--cdp", "http://127.0.0.1:1"], "cannot be used together"),
+        (["--cdp", "chrome"], "--cdp: 'chrome'"),
+        (["--remote", "http://x"], "--remote: 'http://x'"),
+        (["--port", "80"], "--host and --port belong to"),
+        (["--browser", "chromium,firefox", "--browser-path", "x"], "EDGEKIT_FIREFOX"),
     ],
 )
 def test_a_mistake_is_exit_code_2_in_words(

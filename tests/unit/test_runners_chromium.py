@@ -6,14 +6,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_bundle
+from running import PROGRAM, killing, processes
 
 from edgekit.bundle.open import Bundle
 from edgekit.errors import MissingToolError, ParityError
@@ -27,22 +26,6 @@ SILENT = "console.log('starting'); await new Promise(() => {});"
 
 def bundle_of(folder: Path, script: bytes) -> Bundle:
     return tiny_bundle.make(folder / "bundle", {"page.js": script})
-
-
-def processes() -> dict[int, str]:
-    """The command lines of this process's descendants (Linux)."""
-    parents, lines = {}, {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text()
-            lines[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
-        except (OSError, UnicodeDecodeError):
-            continue
-        parents[int(folder.name)] = int(stat.rsplit(")", 1)[1].split()[1])
-    found = {os.getpid()}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {number: lines[number] for number in found - {os.getpid()} if lines[number]}
 
 
 def browsers_running() -> list[str]:
@@ -138,30 +121,11 @@ def test_a_record_of_another_run_is_not_taken_for_the_one_that_is_awaited(tmp_pa
     ("kind", "says"), [("--type=renderer", "tab crashed"), ("browser", "browser, or its tab, ended")]
 )
 def test_a_crash_is_told_from_silence(tmp_path: Path, kind: str, says: str) -> None:
-    started, over = threading.Event(), threading.Event()
+    def those(line: str) -> bool:
+        return "--type=" not in line and "--remote-debugging" in line if kind == "browser" else kind in line
 
-    def kill() -> None:
-        started.wait(60)
-        while not over.wait(0.5):
-            for number, line in processes().items():
-                main = "--type=" not in line and "--remote-debugging" in line
-                if main if kind == "browser" else kind in line:
-                    with suppress(ProcessLookupError):
-                        os.kill(number, signal.SIGKILL)
-
-    def hear(message: str, done: float | None = None) -> None:
-        if "replays" in message:
-            started.set()
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    try:
-        with pytest.raises(ParityError, match=says):
-            chromium.run(bundle_of(tmp_path, SILENT.encode()), Ask(timeout_seconds=30), progress=hear)
-    finally:
-        started.set()
-        over.set()
-        killer.join()
+    with killing(those) as hear, pytest.raises(ParityError, match=says):
+        chromium.run(bundle_of(tmp_path, SILENT.encode()), Ask(timeout_seconds=30), progress=hear)
     assert browsers_running() == []
 
 
@@ -185,27 +149,12 @@ def test_a_browser_that_does_not_start_is_an_error_that_names_it(tmp_path: Path)
         chromium.run(bundle_of(tmp_path, b""), Ask(), browser_path=Path("/bin/true"))
 
 
-PROGRAM = """
-import sys
-from pathlib import Path
-from edgekit.bundle.open import open_bundle
-from edgekit.runners import chromium
-from edgekit.runners.page import Ask
-def say(message, done=None):
-    print(message, flush=True)
-try:
-    chromium.run(open_bundle(Path(sys.argv[1])), Ask(timeout_seconds=60), progress=say)
-except KeyboardInterrupt:
-    sys.exit(130)
-"""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("whole_group", [True, False])
 @pytest.mark.parametrize("seconds", [0.0, 0.1, 0.2, 0.4, 0.7, 1.1])
 def test_ctrl_c_while_the_browser_starts_ends_everything(tmp_path: Path, seconds: float, whole_group: bool) -> None:
     bundle = bundle_of(tmp_path, SILENT.encode())
-    command = [sys.executable, "-c", PROGRAM, str(bundle.folder)]
+    command = [sys.executable, "-c", PROGRAM, "chromium", str(bundle.folder)]
     pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, start_new_session=True, **pipes) as process:
         assert process.stdout is not None
@@ -229,7 +178,7 @@ def test_ctrl_c_ends_the_browser_and_leaves_nothing(tmp_path: Path, times: int) 
     bundle = bundle_of(tmp_path, SILENT.encode())
     with tempfile.TemporaryDirectory(prefix="ek") as scratch:  # short: Chromium makes a socket in it
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(bundle.folder)],
+            [sys.executable, "-c", PROGRAM, "chromium", str(bundle.folder)],
             stdout=subprocess.PIPE,
             start_new_session=True,
             env={**os.environ, "TMPDIR": scratch},
