@@ -249,6 +249,15 @@ def _faults(command: str, ran: Ran, most_seconds: float) -> Iterable[str]:
         yield "control characters in what it says"
 
 
+def known(log: Path | None, samples: Sequence[malformed.Malformed]) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Return the runs that a log holds, of these files, by kind, name and command."""
+    if log is None or not log.exists():
+        return {}
+    names = {(sample.kind, sample.name) for sample in samples}
+    rows = (json.loads(line) for line in log.read_text().splitlines())
+    return {(row["kind"], row["name"], row["command"]): row for row in rows if (row["kind"], row["name"]) in names}
+
+
 def work(number: int, workers: int, samples: Sequence[malformed.Malformed], folder: Path, until: float) -> None:
     """Judge every ``workers``-th file from ``number`` on, until that time; a line of JSON for each command."""
     with (folder / f"{number}.jsonl").open("w") as stream:
@@ -332,6 +341,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th file of each kind")
     parser.add_argument("--kind", action="append", help="only this kind; repeatable")
+    parser.add_argument("--log", type=Path, help="write each run there as a line, and do not repeat what is in it")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no file after this time")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "malformed.json")
@@ -356,7 +366,12 @@ def main_() -> None:
     random.Random(0).shuffle(samples)  # noqa: S311  so that kinds that take long are spread over the workers
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="edgekit-malformed-") as name:
-        rows = sweep(samples, asked.workers, Path(name), started + asked.seconds)
+        done = known(asked.log, samples)
+        left = [sample for sample in samples if (sample.kind, sample.name, list(COMMANDS)[-1]) not in done]
+        new = sweep(left, asked.workers, Path(name), started + asked.seconds)
+    rows = list((done | {(row["kind"], row["name"], row["command"]): row for row in new}).values())
+    if asked.log is not None:
+        write_atomic(asked.log, "".join(json.dumps(row) + "\n" for row in rows).encode())
     result = document(rows, len(samples), asked.workers, time.monotonic() - started)
     show(result)
     asked.output.parent.mkdir(parents=True, exist_ok=True)

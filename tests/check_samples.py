@@ -73,7 +73,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def without_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the desktop runtime out."""
-    monkeypatch.setattr(evidence, "_refusals", lambda path: {})
+    monkeypatch.setattr(evidence, "_refusals", lambda path, limits: {})
 
 
 def find(proto: onnx.ModelProto | str, folder: Path, target: Target = BOTH) -> tuple[Finding, ...]:

@@ -91,7 +91,7 @@ BACKEND = Path(onnx.__file__).parent / "backend" / "test" / "data"
 REAL = {
     "digits": ROOT / "examples" / "digits" / "digits.onnx",
     "conv": BACKEND / "pytorch-converted" / "test_Conv2d" / "model.onnx",
-    "alexnet": BACKEND / "light" / "light_bvlc_alexnet.onnx",
+    "batch norm": BACKEND / "pytorch-converted" / "test_BatchNorm2d_eval" / "model.onnx",
 }
 
 TRUNCATIONS, FLIPS, BLOCKS, LENGTHS, FIELDS = 60, 20, 12, 14, 16

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-from edgekit.desktop.exchange import StoredFeed, StoredResult, load_feed, read_json, save_result, write_json
+from edgekit.desktop.exchange import LATE, StoredFeed, StoredResult, load_feed, read_json, save_result, write_json
 from edgekit.records import tensors
 from edgekit.records.tensors import NUMPY_DTYPES, Value
 
@@ -90,22 +90,32 @@ def run_feed(session: ort.InferenceSession, feed: StoredFeed, seconds: float | N
         return StoredResult(tuple(read_outputs(session, outputs)), None, tuple(run_ms))
     except Exception as error:
         late = seconds is not None and options.terminate
-        message = f"the run did not end within {seconds:g} s" if late else str(error) or type(error).__name__
+        message = f"{LATE} {seconds:g} s" if late else str(error) or type(error).__name__
         return StoredResult((), message, ())
 
 
 @contextlib.contextmanager
 def _time_limit(options: ort.RunOptions, seconds: float | None) -> Iterator[None]:
-    """Ask the runtime to stop, between two nodes, after ``seconds``."""
+    """Ask the runtime to stop, between two nodes, after ``seconds`` of computing: a busy machine makes no feed late."""
     if seconds is None:
         yield
         return
-    timer = threading.Timer(seconds, setattr, (options, "terminate", True))
-    timer.start()
+    limit = time.process_time() + seconds
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(min(1.0, max(0.02, limit - time.process_time()))):
+            if time.process_time() >= limit:
+                options.terminate = True
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True, name="feed-limit")
+    watcher.start()
     try:
         yield
     finally:
-        timer.cancel()
+        done.set()
+        watcher.join()
 
 
 def prepare(session: ort.InferenceSession, values: Sequence[Value]) -> dict[str, Any]:

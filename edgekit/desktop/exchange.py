@@ -17,6 +17,9 @@ from edgekit.records.tensors import Value
 
 INPUTS, RESULTS = "inputs", "results"
 
+# How the error of a feed begins that was stopped for its time.
+LATE = "the run did not end within"
+
 
 @dataclass(frozen=True, eq=False)
 class StoredFeed:

@@ -11,6 +11,9 @@ _AFTER_SIGNATURE = re.compile(r"^(?: const\b|::<lambda[^>]*>|::operator\(\)| \[w
 _CONDITION = re.compile(r"^[^\"]{1,200}? was false\. (?=\S)")
 _STACK = re.compile(r"\s*\bStacktrace:.*", re.DOTALL)
 _LONGEST = 500
+# The patterns look for what may begin anywhere: in a name of a million characters that takes hours.
+_LONG_WORD = re.compile(r"\S{300,}")
+_MOST_READ = 8000
 
 
 def readable(text: str, *, model: str | None = None) -> str:
@@ -18,9 +21,12 @@ def readable(text: str, *, model: str | None = None) -> str:
 
     ``model``: the path under which the runtime read the model; its mention is removed.
     """
-    text = _PREFIX.sub("", _STACK.sub("", text).strip())
     if model is not None:
         text = text.replace(f"Load model from {model} failed:", "")
+    text = _LONG_WORD.sub(lambda match: f"{match[0][:100]}…{match[0][-100:]}", text)
+    if len(text) > _MOST_READ:
+        text = f"{text[: _MOST_READ // 2]} … {text[-_MOST_READ // 2 :]}"
+    text = _PREFIX.sub("", _STACK.sub("", text).strip())
     text = _NODE.sub(lambda match: f"{_node(match['op'], match['name'])}: ", text)
     while (place := _LOCATION.search(text)) is not None:
         text = text[: place.start()] + _CONDITION.sub("", _without_signature(text[place.end() :]))

@@ -50,6 +50,8 @@ _BOUNDARIES = {"Loop": 2, "Scan": 0}  # the node's inputs from here on become th
 # Functions that call each other twice a level unfold without end. This many nodes take two seconds.
 _MOST_NODES = 100_000
 
+_MOST_CALLS = 100
+
 Shape = tuple[int | None, ...]
 T = TypeVar("T")
 
@@ -178,7 +180,8 @@ class _Follower:
     def call(self, node: onnx.NodeProto, function: onnx.FunctionProto, scope: _Scope) -> None:
         key = (domain_name(function.domain), function.name)
         carries = any(name in scope.moved for name in node.input)
-        if not carries or key in self.calls:  # a function that calls itself is not allowed, and would not end
+        # A function that calls itself is not allowed, and would not end; nor are a thousand in a line followed.
+        if not carries or key in self.calls or len(self.calls) >= _MOST_CALLS:
             return
         self.calls.add(key)
         inner = _Scope()

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from edgekit.child.process import ChildLimits
 from edgekit.desktop import run as desktop
+from edgekit.desktop.exchange import LATE
 from edgekit.desktop.run import DesktopResult, Feed
-from edgekit.errors import ModelError
+from edgekit.errors import LimitError, ModelError
 from edgekit.golden import selection
 from edgekit.golden.disturb import Change, write_disturbed
 from edgekit.golden.grade import Graded, Judge, grade
@@ -31,8 +32,8 @@ from edgekit.records.tensors import Value
 
 # A run of more than a minute is no use as a golden case, and a loop may never end.
 FEED_SECONDS = 60.0
-# A feed may take the third part of the time of all; when three are late, the model will not do.
-_LATE = 3
+# A feed may take the third part of the time of all; when two are late, the model will not do.
+_SHARE, _LATE = 3, 2
 
 # A page takes as many threads as the device gives, and at most four.
 _THREADS = (2, 4)
@@ -75,6 +76,7 @@ class Bench:
         self.model_bytes = model.path.stat().st_size + sum(file.bytes for file in model.external_files)
         self.runtime_version = ""
         self.case_bytes = 0
+        self._late = 0
 
     def run(self, feeds: Sequence[Feed], doing: str) -> tuple[DesktopResult, ...]:
         """Run feeds on the model. Raises what ``edgekit.desktop.run`` raises."""
@@ -82,6 +84,13 @@ class Bench:
         limits, feed_seconds = self._bounds(feeds)
         done = desktop.run(self._model.path, feeds, feed_seconds=feed_seconds, limits=limits)
         self.runtime_version = done.runtime_version
+        self._late += sum(result.error is not None and LATE in result.error for result in done.results)
+        if self._late >= _LATE:
+            raise LimitError(
+                f"{self._model.path} does not end: it was stopped on each of {self._late} sets of inputs, after "
+                f"{feed_seconds:.1f} s of computing.",
+                hint="The model may hold a loop that does not end with these inputs. Give real inputs with --sample.",
+            )
         given = (
             selection.bytes_of((*feed.inputs, *result.outputs))
             for feed, result in zip(feeds, done.results, strict=True)
@@ -132,7 +141,7 @@ class Bench:
         """Return the limits of all runs together, and the seconds of one: a few may be late."""
         elements = sum(value.array.size for feed in feeds for value in feed.inputs if value.array is not None)
         limits = self._limits.for_model(self.model_bytes, elements=elements, feeds=len(feeds))
-        return limits, min(FEED_SECONDS, (limits.cpu_seconds or FEED_SECONDS) / _LATE)
+        return limits, min(FEED_SECONDS, (limits.cpu_seconds or FEED_SECONDS) / _SHARE)
 
     def _disturbed(self, change: Change) -> list[Path]:
         """Return the copies that the runtime may take, the better one first. A model without weights is its own."""

@@ -15,6 +15,8 @@ DEFAULT_DOMAIN = "ai.onnx"
 
 # 60,000 nodes in one graph take inspect about 5 s.
 MOST_NODES = 250_000
+# numpy holds 64 axes; whoever multiplies, prints or compares a million huge sizes is busy for hours.
+_MOST_AXES = 4096
 
 
 def domain_name(domain: str) -> str:
@@ -86,7 +88,7 @@ def attribute_tensors(attribute: onnx.AttributeProto) -> Iterator[onnx.TensorPro
 
 
 def check_size(proto: onnx.ModelProto) -> None:
-    """Raise LimitError for a model that would take minutes.
+    """Raise LimitError for a model that would take minutes, ModelError for a shape of thousands of axes.
 
     A node of a graph in a graph counts four times, one level deeper nine times: at each level, what is around it is
     looked at again.
@@ -110,6 +112,41 @@ def check_size(proto: onnx.ModelProto) -> None:
     graph(proto.graph.node, 1)
     for function in proto.functions:
         graph(function.node, 1)
+    for name, axes in _ranks(proto):
+        if axes > _MOST_AXES:
+            raise ModelError(
+                f"'{name[:200]}' has a shape of {axes:,} axes, which no tensor has.",
+                hint="The file is damaged, or its exporter is broken. Copy or export it again.",
+            )
+
+
+def _ranks(proto: onnx.ModelProto) -> Iterator[tuple[str, int]]:
+    """Yield how many axes everything has that has a shape."""
+    for graph in all_graphs(proto):
+        for info in (*graph.input, *graph.output, *graph.value_info):
+            for kind in _leaf_types(info.type):
+                yield str(info.name), len(_shape(kind).dim)
+        for sparse in graph.sparse_initializer:
+            yield str(sparse.values.name), len(sparse.dims)
+    for tensor in all_tensors(proto):
+        yield str(tensor.name), len(tensor.dims)
+
+
+def _leaf_types(kind: onnx.TypeProto) -> Iterator[onnx.TypeProto]:
+    """Yield what a type is, or its elements are, or theirs: a tensor, or opaque."""
+    which = kind.WhichOneof("value")
+    if which == "sequence_type":
+        yield from _leaf_types(kind.sequence_type.elem_type)
+    elif which == "optional_type":
+        yield from _leaf_types(kind.optional_type.elem_type)
+    elif which == "map_type":
+        yield from _leaf_types(kind.map_type.value_type)
+    elif which is not None:
+        yield kind
+
+
+def _shape(kind: onnx.TypeProto) -> onnx.TensorShapeProto:
+    return kind.sparse_tensor_type.shape if kind.HasField("sparse_tensor_type") else kind.tensor_type.shape
 
 
 def check_text(proto: onnx.ModelProto) -> None:
@@ -148,15 +185,6 @@ def _texts(proto: onnx.ModelProto) -> Iterator[object]:
 
 
 def _type_texts(kind: onnx.TypeProto) -> Iterator[object]:
-    which = kind.WhichOneof("value")
-    if which in ("tensor_type", "sparse_tensor_type"):
-        tensor = kind.tensor_type if which == "tensor_type" else kind.sparse_tensor_type
-        yield from (dimension.dim_param for dimension in tensor.shape.dim)
-    elif which == "sequence_type":
-        yield from _type_texts(kind.sequence_type.elem_type)
-    elif which == "optional_type":
-        yield from _type_texts(kind.optional_type.elem_type)
-    elif which == "map_type":
-        yield from _type_texts(kind.map_type.value_type)
-    elif which == "opaque_type":
-        yield from (kind.opaque_type.domain, kind.opaque_type.name)
+    for leaf in _leaf_types(kind):
+        yield from (dimension.dim_param for dimension in _shape(leaf).dim)
+        yield from (leaf.opaque_type.domain, leaf.opaque_type.name)

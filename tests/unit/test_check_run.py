@@ -117,7 +117,7 @@ def test_a_checker_that_crashes_is_said(tmp_path: Path, monkeypatch: pytest.Monk
         raise ChildFailedError("The process crashed", reason="SIGSEGV", crashed=True, output="")
 
     monkeypatch.setattr(evidence.child, "run_module", crashes)
-    assert evidence._checker(tmp_path / "m.onnx") == "onnx's checker ended: SIGSEGV"
+    assert evidence._checker(tmp_path / "m.onnx", evidence.LIMITS) == "onnx's checker ended: SIGSEGV"
 
 
 def test_no_file_and_no_model_are_errors(tmp_path: Path) -> None:
