@@ -28,7 +28,7 @@ SUMMARIES: dict[str, str] = {
     "report": "Turn run records and verdicts into one HTML page.",
     "targets": "List the device targets, or show one.",
     "runtime": "Show or fetch the pinned onnxruntime-web.",
-    "doctor": "Show what is installed: browsers, GPU adapters, node, versions.",
+    "doctor": "Show what is installed: Chromium, Firefox, WebKit, GPU adapters, node, versions.",
     "demo": "Build, verify and measure the bundled sample model, for every web target.",
     "completion": "Print the shell completion script.",
 }

@@ -21,7 +21,7 @@ from edgekit.progress import silent
 from edgekit.records import verdict as verdicts
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
-from edgekit.report import html, junit, text
+from edgekit.report import html, junit, text, words
 from edgekit.report.html import Entry
 from edgekit.report.text import TextTable
 from edgekit.runners.browsers import GPUS
@@ -170,7 +170,7 @@ def _rows_json(rows: Sequence[MatrixRow]) -> dict[str, Any]:
         {
             **asdict(row.combination),
             **_result_json(row.result),
-            "software_adapter": text.software_adapter(row.result.record),
+            "software_adapter": words.software_adapter(row.result.verdict.environment),
             "folder": None if row.folder is None else str(row.folder),
             "note": row.note,
             "hint": row.hint,

@@ -111,7 +111,7 @@ def _matrix_times(record: RunRecord | None) -> tuple[str, str, str]:
         return (words.NOTHING,) * 3
     timings = record.timings
     later = median(timings.later_run_ms) if timings.later_run_ms else None
-    software = software_adapter(record) is not None
+    software = words.software_adapter(record.environment) is not None
     create, first, last = (
         words.milliseconds(time) + (_SOFTWARE if software and time is not None else "")
         for time in (timings.create_ms, timings.first_run_ms, later)
@@ -119,18 +119,12 @@ def _matrix_times(record: RunRecord | None) -> tuple[str, str, str]:
     return create, first, last
 
 
-def software_adapter(record: RunRecord | None) -> str | None:
-    """Name the adapter that a record's times were taken on, when that is software."""
-    if record is None or record.environment.execution_provider != "webgpu":
-        return None
-    adapter = record.environment.adapter
-    return words.adapter_name(adapter) if adapter is not None and adapter.software else None
-
-
 def matrix_notes(rows: Sequence[MatrixRow]) -> tuple[str, ...]:
     """Return what stands below the matrix: why combinations did not pass, what would help, and how many did."""
     lines = ["of tol.: the worst output's error as a share of its tolerance."]
-    if adapters := dict.fromkeys(filter(None, (software_adapter(row.result.record) for row in rows))):
+    if adapters := dict.fromkeys(
+        filter(None, (words.software_adapter(row.result.verdict.environment) for row in rows))
+    ):
         lines.append(f"{_SOFTWARE} on the CPU ({'; '.join(adapters)}): these times say nothing about a GPU.")
     reasons: dict[tuple[VerdictStatus, str, str | None], list[str]] = {}
     for row in rows:

@@ -141,6 +141,14 @@ def adapter_name(adapter: Adapter) -> str:
     return f"{name}, software" if adapter.software else name
 
 
+def software_adapter(environment: Environment | None) -> str | None:
+    """Name the adapter where a run's times were taken on the CPU in place of a GPU; None where they were not."""
+    if environment is None or environment.execution_provider != "webgpu":
+        return None
+    adapter = environment.adapter
+    return adapter_name(adapter) if adapter is not None and adapter.software else None
+
+
 @dataclass(frozen=True)
 class Measures:
     """What is shown of one output, in the order of the columns."""

@@ -62,7 +62,7 @@ class Ask:
         return urlencode(asked)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Watch:
     """What the browser said while the page was open, and the first thing that ended the wait."""
 
@@ -113,7 +113,7 @@ async def served(
     """
     loop = asyncio.get_running_loop()
     run = secrets.token_hex(8)
-    watch = Watch("", "", loop.create_future())
+    end: asyncio.Future[RunRecord | str] = loop.create_future()
 
     def listener(arrival: Arrival) -> None:
         with suppress(RuntimeError):  # a post that came too late, when the loop has closed
@@ -123,8 +123,7 @@ async def served(
         inbox = Inbox(Path(folder), limits, listener=listener)
         app = create_app(bundle, inbox, loopback_only=is_loopback(host), token=token)
         with serving(app, host, port) as url:
-            watch.origin = url.rstrip("/")
-            watch.url = f"{url}{f'{token}/' if token else ''}?{ask.query(run)}"
+            watch = Watch(f"{url}{f'{token}/' if token else ''}?{ask.query(run)}", url.rstrip("/"), end)
             yield watch
 
 
