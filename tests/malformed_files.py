@@ -284,8 +284,8 @@ def _gigabytes() -> Iterator[Made]:
         yield "billions", f"{size} unknown fields", _large(Filler(b"\xb8\x3e\x01", count // 2))
         yield "billions", f"{size} empty graphs", _large(attribute_list(Filler(b"\x5a\x00", count)))
         yield "billions", f"{size} data of strings", _large(Field(5, Filler(b"\x32\x00", count), b"\x42\x01w\x10\x08"))
-    raw = Field(9, Filler(b"\0", 200_000_000))
-    yield "billions", "200,000,000 raw bytes without a type", _large(Field(5, raw, b"\x42\x01w"))
+    raw = Field(9, Filler(b"\0", 100_000_000))
+    yield "billions", "100,000,000 raw bytes without a type", _large(Field(5, raw, b"\x42\x01w"))
     yield "billions", "a billion unpacked ints", _large(attribute_list(Filler(b"\x40\x01", billion)))
     for size in ((1 << 31) - 1, 1 << 31, 5 << 30, 1 << 40):
         yield "billions", f"a hole of {size:,} bytes", partial(_hollow, size)

@@ -330,9 +330,10 @@ def _many() -> Iterator[Made]:
         for count in (10_000, most // 4, most):
             yield "long lists", f"{count} {kind}", partial(listed, kind, count)
     yield "valid and large", "20000 nodes in a chain", partial(chain, 20_000)
-    yield "many of a thing", "251000 nodes in a chain", partial(chain, 251_000)
+    yield "many of a thing", "101000 nodes in a chain", partial(chain, 101_000)
     yield "many of a thing", "20000 values alive", partial(fan, 20_000)
     yield "many of a thing", "200000 empty nodes", lambda: made([onnx.NodeProto()] * 200_000)
+    yield "many of a thing", "30000 empty nodes", lambda: made([onnx.NodeProto()] * 30_000)
     yield "many of a thing", "200000 nodes of one value", lambda: made([node("Relu", "x", ["y"])] * 200_000)
     yield "many of a thing", "100000 empty weights", lambda: made([node("Relu", "x", "y")], *[TensorProto()] * 100_000)
     yield (

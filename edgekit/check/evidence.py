@@ -67,10 +67,13 @@ def _kind(path: Path, tensor: onnx.TensorProto) -> ExternalKind:
     except ModelError:
         leads_out = ".." in location.split("/") or location.startswith("/") or "\\" in location
         return "outside" if leads_out else "malformed"
-    file = path.parent / part.location
-    if not file.exists():
+    try:
+        size = (path.parent / part.location).stat().st_size
+    except FileNotFoundError:
         return "missing"
-    return "short" if file.stat().st_size < part.offset + external_data.tensor_bytes(tensor) else "outside"
+    except OSError:  # a name that no file can have, a loop of links
+        return "malformed"
+    return "short" if size < part.offset + external_data.tensor_bytes(tensor) else "outside"
 
 
 def _checker(path: Path, limits: ChildLimits) -> str | None:

@@ -13,8 +13,9 @@ from edgekit.errors import LimitError, ModelError
 
 DEFAULT_DOMAIN = "ai.onnx"
 
-# 60,000 nodes in one graph take inspect about 5 s.
-MOST_NODES = 250_000
+# 60,000 nodes in one graph take inspect about 5 s; the largest real models have about as many.
+MOST_NODES = 100_000
+_NODES_PER_FUNCTION, _NODES_PER_OPSET = 10, 100
 # numpy holds 64 axes; whoever multiplies, prints or compares a million huge sizes is busy for hours.
 _MOST_AXES = 4096
 
@@ -91,9 +92,10 @@ def check_size(proto: onnx.ModelProto) -> None:
     """Raise LimitError for a model that would take minutes, ModelError for a shape of thousands of axes.
 
     A node of a graph in a graph counts four times, one level deeper nine times: at each level, what is around it is
-    looked at again.
+    looked at again. Functions and imported opsets count as some nodes too.
     """
-    left = MOST_NODES
+    left = MOST_NODES - _NODES_PER_OPSET * len(proto.opset_import)
+    left -= sum(_NODES_PER_FUNCTION * (1 + len(function.opset_import)) for function in proto.functions)
 
     def graph(nodes: Iterable[onnx.NodeProto], depth: int) -> None:
         nonlocal left
@@ -112,6 +114,12 @@ def check_size(proto: onnx.ModelProto) -> None:
     graph(proto.graph.node, 1)
     for function in proto.functions:
         graph(function.node, 1)
+    if left < 0:
+        raise LimitError(
+            f"The model has {len(proto.functions):,} functions and imports {len(proto.opset_import):,} opsets: "
+            "too many.",
+            hint="Export it with fewer of them.",
+        )
     for name, axes in _ranks(proto):
         if axes > _MOST_AXES:
             raise ModelError(

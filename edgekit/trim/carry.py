@@ -52,25 +52,35 @@ def to_ir(proto: onnx.ModelProto, folder: Path) -> Carried:
     carried = Carried(ir.Model(ir.Graph([], [], nodes=[]), ir_version=plain.ir_version))
     _plain_domains(plain)
     _put_types_aside(plain, carried)
-    for body in (*walk.all_graphs(plain), *plain.functions):
-        _put_aside(body, carried)
+    bodies = (*walk.all_graphs(plain), *plain.functions)
+    for body, own in zip(bodies, (*walk.all_graphs(proto), *proto.functions), strict=True):
+        _put_aside(body, own, carried)
     carried.outputs = {info.name: info.type for info in plain.graph.output if info.HasField("type")}
     try:
         carried.model = ir.from_proto(plain)
         for graph in (carried.model.graph, *(function.graph for function in carried.model.functions.values())):
             ir.external_data.set_base_dir(graph, folder)
     except Exception as error:  # onnx-ir raises what it meets
-        reason = str(error.__cause__ or error).splitlines()[0][:300]
-        raise ModelError(
-            f"The model's graph makes no sense: {reason}",
-            hint="Export it again, or mend it with the tool that made it.",
-        ) from error
+        raise _senseless(error) from error
     return carried
 
 
+def _senseless(error: Exception) -> ModelError:
+    root: BaseException = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    reason = next(iter(str(root).splitlines()), type(root).__name__)[:300]
+    return ModelError(
+        f"The model's graph makes no sense: {reason}", hint="Export it again, or mend it with the tool that made it."
+    )
+
+
 def to_proto(carried: Carried) -> onnx.ModelProto:
-    """Undo ``to_ir``."""
-    proto: onnx.ModelProto = ir.to_proto(carried.model)
+    """Undo ``to_ir``. Raises ModelError for what onnx-ir cannot write, such as an attribute of no type."""
+    try:
+        proto: onnx.ModelProto = ir.to_proto(carried.model)
+    except Exception as error:  # onnx-ir looks at some things only now
+        raise _senseless(error) from error
     for body in (*walk.all_graphs(proto), *proto.functions):
         _put_back(body, carried)
     for graph in walk.all_graphs(proto):
@@ -132,13 +142,19 @@ def _has_map(kind: onnx.TypeProto) -> bool:
     return which in ("map_type", "opaque_type")
 
 
-def _put_aside(body: onnx.GraphProto | onnx.FunctionProto, carried: Carried) -> None:
-    for node in body.node:
-        for attribute in node.attribute:
+def _put_aside(
+    body: onnx.GraphProto | onnx.FunctionProto, own: onnx.GraphProto | onnx.FunctionProto, carried: Carried
+) -> None:
+    """Put aside what onnx-ir cannot hold, or should not. ``own``: the same graph in the model that was given."""
+    for node, own_node in zip(body.node, own.node, strict=True):
+        for attribute, own_attribute in zip(node.attribute, own_node.attribute, strict=True):
             _state_type(attribute)
-            if _is_foreign(attribute) or (_is_long(attribute) and node.op_type != "Constant"):
-                kept = onnx.AttributeProto()
-                kept.CopyFrom(attribute)
+            long = _is_long(attribute) and node.op_type != "Constant"
+            if long or _is_foreign(attribute):
+                kept = own_attribute  # a long list is not copied once more
+                if not long or own_attribute.type != attribute.type:
+                    kept = onnx.AttributeProto()
+                    kept.CopyFrom(attribute)
                 carried.attributes.append(kept)
                 name = attribute.name
                 attribute.Clear()

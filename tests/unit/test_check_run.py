@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import malformed_files
 import onnx
 import pytest
 from check_samples import BOTH, CPU_ALONE, find, ids, in_this_process, page, without_sessions
@@ -139,3 +140,11 @@ def test_twenty_thousand_nodes_take_seconds(tmp_path: Path) -> None:
     )
     limited = replace(BOTH, limits=replace(BOTH.limits, nodes=10_000))
     assert "many-nodes" in ids(find(proto, tmp_path, limited))
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "n" * 5000, "m.onnx/w"])
+def test_external_data_of_a_name_that_no_file_has_is_a_finding(tmp_path: Path, name: str) -> None:
+    (tmp_path / "m.onnx").write_bytes(malformed_files.external({"location": name}).SerializeToString())
+    report = run.check_file(tmp_path / "m.onnx", [BOTH])
+    assert not report.targets[0].runs
+    assert {"external-data-malformed", "external-data-missing"} & {each.rule for each in report.targets[0].findings}

@@ -76,6 +76,6 @@ def test_a_name_of_a_million_characters_is_shortened_in_no_time() -> None:
     for filler in ("n" * 1_000_000, "n " * 500_000, "a/b.c" * 200_000):
         said = readable(f"[ONNXRuntimeError] : 1 : FAIL : Node {filler} is broken: /src/graph.cc:12 end of it")
         assert said.startswith("Node ")
-        assert said.endswith("…")
+        assert "…" in said
         assert len(said) <= 500
     assert time.process_time() - started < 5

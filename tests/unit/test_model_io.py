@@ -375,7 +375,7 @@ def test_impossible_external_tensors_are_refused(tmp_path: Path) -> None:
         ({"data_type": TensorProto.STRING}, "strings in external data"),
         ({"data_type": 99}, "no fixed size"),
         ({"dims": [1 << 40]}, "too short"),
-        ({"dims": [1 << 62] * 300_000}, "impossible shape"),
+        ({"dims": [1 << 62] * 3000}, "impossible shape"),
     ):
         path = with_external(tmp_path, None)
         proto = onnx.ModelProto.FromString(path.read_bytes())

@@ -138,8 +138,18 @@ def test_a_large_valid_file_is_read(tmp_path: Path) -> None:
     assert len(read.graph.initializer[0].raw_data) == 200_000_000
 
 
+def test_functions_and_opsets_count_as_nodes(tmp_path: Path) -> None:
+    for name, count in (("functions", 10_001), ("opset_import", 1001)):
+        proto = parse(LINEAR)
+        for _ in range(count):
+            getattr(proto, name).add()
+        (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+        with pytest.raises(LimitError, match="too many"):
+            model.read(tmp_path / "m.onnx")
+
+
 def test_nodes_in_graphs_in_graphs_count_more(tmp_path: Path) -> None:
-    for depth, wide, fits in ((5, 4, True), (5, 8, False)):
+    for depth, wide, fits in ((4, 4, True), (5, 8, False)):
         proto = malformed_models.made([malformed_models.nested(depth, wide)], output=f"y{depth}")
         (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
         if fits:

@@ -105,3 +105,18 @@ def test_empty_and_scalar_tensors_survive() -> None:
 
     for rows in (0, 2):
         kept(model, {"x": np.ones((rows, 3), np.float32), "s": np.float32(2)})
+
+
+def test_an_attribute_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    proto = parse("g (float[3] x) => (float[3] y) { y = Neg(x) }")
+    proto.graph.node[0].attribute.add(name="nothing")
+    with pytest.raises(ModelError, match="makes no sense"):
+        carry.to_proto(carry.to_ir(proto, tmp_path))
+
+
+def test_long_lists_are_carried_past_the_passes_unchanged(tmp_path: Path) -> None:
+    proto = parse("g (float[3] x) => (float[3] y) { y = Neg(x) }")
+    proto.graph.node[0].attribute.add(name="table", type=onnx.AttributeProto.INTS, ints=range(5000))
+    carried = carry.to_ir(proto, tmp_path)
+    assert "table" not in next(iter(carried.model.graph)).attributes
+    assert list(carry.to_proto(carried).graph.node[0].attribute[0].ints) == list(range(5000))
