@@ -9,6 +9,7 @@ command's process ever held plus the most that any of its children did, mapped f
 """
 
 import argparse
+import gc
 import importlib
 import json
 import math
@@ -188,6 +189,8 @@ def _warm() -> None:
         importlib.import_module(name)
     checking.all_rules()
     process._started = ForkedChild  # type: ignore[assignment]
+    gc.collect()
+    gc.freeze()  # so that the collector of a forked process does not touch, and copy, all that was imported
 
 
 def judge(sample: malformed.Malformed, command: str, folder: Path, *, forked: bool) -> Outcome:
