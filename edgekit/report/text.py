@@ -121,7 +121,8 @@ def _matrix_times(record: RunRecord | None) -> tuple[str, str, str]:
 
 def matrix_notes(rows: Sequence[MatrixRow]) -> tuple[str, ...]:
     """Return what stands below the matrix: why combinations did not pass, what would help, and how many did."""
-    lines = ["of tol.: the worst output's error as a share of its tolerance."]
+    compared = any(row.result.record for row in rows)
+    lines = ["of tol.: the worst output's error as a share of its tolerance."] if compared else []
     if adapters := dict.fromkeys(
         filter(None, (words.software_adapter(row.result.verdict.environment) for row in rows))
     ):

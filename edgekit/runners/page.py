@@ -119,9 +119,13 @@ async def served(
         with suppress(RuntimeError):  # a post that came too late, when the loop has closed
             loop.call_soon_threadsafe(watch.on_arrival, arrival, run)
 
+    def see(url: str) -> None:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(watch.see, url)
+
     with tempfile.TemporaryDirectory(prefix="edgekit-inbox-") as folder:
         inbox = Inbox(Path(folder), limits, listener=listener)
-        app = create_app(bundle, inbox, loopback_only=is_loopback(host), token=token)
+        app = create_app(bundle, inbox, loopback_only=is_loopback(host), token=token, on_violation=see)
         with serving(app, host, port) as url:
             watch = Watch(f"{url}{f'{token}/' if token else ''}?{ask.query(run)}", url.rstrip("/"), end)
             yield watch

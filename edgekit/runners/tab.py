@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from playwright.async_api import Browser as PlaywrightBrowser
-from playwright.async_api import ConsoleMessage, Page, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page, Playwright, async_playwright
 
 from edgekit.errors import MissingToolError
 from edgekit.records.run_record import RunRecord
@@ -25,11 +25,6 @@ LAUNCH_SECONDS = 60.0
 _BROWSER_LINE = re.compile(r"\[pid=\d+\]\[err\] (.+)")
 _TELLING = re.compile(r"FATAL|error while loading|cannot open|[Ss]andbox|not found|Permission denied|display")
 _START_LINES = 5
-# Chromium and Firefox say it in their own words.
-_STOPPED_BY_POLICY = (
-    re.compile(r"'((?:https?|wss?)://[^']+)' violates the following Content Security Policy"),
-    re.compile(r"Content-Security-Policy: .* (?:at|of) ((?:https?|wss?)://\S+) (?:because|\()"),
-)
 
 
 async def replay(browser: PlaywrightBrowser, watch: Watch, seconds: float, **settings: Any) -> RunRecord | str:
@@ -65,14 +60,7 @@ async def _open(new_page: Callable[[], Awaitable[Page]], watch: Watch) -> None:
 
 
 def _listen(tab: Page, watch: Watch) -> None:
-    def on_console(message: ConsoleMessage) -> None:
-        watch.note(message.type, message.text)
-        # What the page's policy stops never becomes a request.
-        for pattern in _STOPPED_BY_POLICY if message.type == "error" else ():
-            if stopped := pattern.search(message.text):
-                watch.see(stopped[1])
-
-    tab.on("console", on_console)
+    tab.on("console", lambda message: watch.note(message.type, message.text))
     tab.on("pageerror", lambda error: watch.note("uncaught", str(error)))
     tab.on("crash", lambda _: watch.finish(CRASHED))
     tab.on("close", lambda _: watch.finish(page.ENDED))

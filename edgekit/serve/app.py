@@ -2,7 +2,7 @@
 
 import ipaddress
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -39,6 +39,8 @@ _ISOLATION_HEADERS = {
 # The JSON part of a post. Numbers travel in the other part, so only string outputs can make this one large.
 _RECORD_PART_BYTES = 32 << 20
 _PARTS = ("record", "tensors")
+_VIOLATIONS_PATH = "violations"
+_REPORT_BYTES = 64 << 10
 
 
 def is_loopback(host: str) -> bool:
@@ -50,13 +52,22 @@ def is_loopback(host: str) -> bool:
 
 
 def create_app(
-    bundle: Bundle, inbox: Inbox, *, isolation: bool = True, loopback_only: bool = True, token: str = ""
+    bundle: Bundle,
+    inbox: Inbox,
+    *,
+    isolation: bool = True,
+    loopback_only: bool = True,
+    token: str = "",
+    on_violation: Callable[[str], None] | None = None,
 ) -> Flask:
     """Return the application that serves ``bundle`` and keeps posted records in ``inbox``.
 
     ``isolation`` False leaves out the headers that give a page threads, as most static hosts do. ``loopback_only``
     answers only requests that name this machine in their Host header: otherwise a web page elsewhere could point its
     own name at 127.0.0.1 and read the bundle (DNS rebinding). ``token``: see ``create_static_app``.
+
+    ``on_violation`` is told each address elsewhere that the page's policy kept it from loading, in the thread that took
+    the browser's report.
     """
     app = create_static_app(assets.of_bundle(bundle), isolation=isolation, loopback_only=loopback_only, token=token)
     app.config["MAX_CONTENT_LENGTH"] = inbox.limits.post_bytes
@@ -81,9 +92,25 @@ def create_app(
         inbox.refuse(problem)
         return make_response(jsonify({"error": problem}), status)
 
-    app.add_url_rule(
-        f"{_prefix(token)}/{RECORDS_PATH}", view_func=post_record, methods=["POST"], provide_automatic_options=False
-    )
+    prefix = _prefix(token)
+    posts: dict[str, Any] = {"methods": ["POST"], "provide_automatic_options": False}
+    app.add_url_rule(f"{prefix}/{RECORDS_PATH}", view_func=post_record, **posts)
+    if on_violation is not None:
+        tell = on_violation
+
+        def post_violation() -> Response:
+            _require_same_origin(request)
+            if (address := _blocked_address(request)) is not None:
+                tell(address)
+            return make_response("", 204)
+
+        def ask_for_reports(response: Response) -> Response:
+            # Firefox and WebKit tell no driver what a policy stopped; every engine tells the server.
+            response.headers["Content-Security-Policy"] += f"; report-uri {prefix}/{_VIOLATIONS_PATH}"
+            return response
+
+        app.add_url_rule(f"{prefix}/{_VIOLATIONS_PATH}", view_func=post_violation, **posts)
+        app.after_request_funcs[None].insert(0, ask_for_reports)  # these run from the last to the first
     return app
 
 
@@ -172,6 +199,19 @@ def _require_same_origin(asked: Request) -> None:
         same = origin is None or urlsplit(origin).netloc.lower() == asked.environ.get("HTTP_HOST", "").lower()
     if not same:
         abort(403, "Records are taken only from the page that this server serves.")
+
+
+def _blocked_address(asked: Request) -> str | None:
+    """Return the address elsewhere that a report (CSP 3, 5.3) is of; None where it is of none, or is no report."""
+    if asked.content_length is None or asked.content_length > _REPORT_BYTES:
+        abort(413, "A report must be short.")
+    try:
+        blocked = json.loads(asked.get_data())["csp-report"]["blocked-uri"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        abort(400, "This is not a report of a policy's violation.")
+    # The rest are words: "inline", "eval", "blob", "data".
+    elsewhere = isinstance(blocked, str) and urlsplit(blocked).scheme in ("http", "https", "ws", "wss")
+    return blocked if elsewhere else None
 
 
 def _read_record(bundle: Bundle) -> RunRecord:

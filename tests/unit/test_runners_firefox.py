@@ -49,6 +49,12 @@ def test_the_console_is_part_of_what_went_wrong(tmp_path: Path) -> None:
     assert "[log] starting" in caught.value.message and "null" in caught.value.message
 
 
+def test_a_page_that_loads_from_elsewhere_is_an_error_although_it_answers(tmp_path: Path) -> None:
+    script = tiny_bundle.script(before="await import('https://cdn.example/ort.mjs').catch(() => {});")
+    with pytest.raises(ParityError, match=r"load from elsewhere: https://cdn\.example"):
+        firefox.run(tiny_bundle.make(tmp_path / "bundle", {"page.js": script}), Ask(timeout_seconds=30))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the browser's processes in /proc")
 def test_a_browser_that_dies_is_told_from_silence(tmp_path: Path) -> None:
     bundle = tiny_bundle.make(tmp_path / "bundle", {"page.js": SILENT})

@@ -42,6 +42,12 @@ def test_the_page_has_shared_memory_as_in_safari(tmp_path: Path) -> None:
     webkit.run(tiny_bundle.make(tmp_path / "bundle", {"page.js": tiny_bundle.script(before=before)}), Ask())
 
 
+def test_a_page_that_loads_from_elsewhere_is_an_error_although_it_answers(tmp_path: Path) -> None:
+    script = tiny_bundle.script(before="await fetch('http://127.0.0.2:9/lib.js').catch(() => {});")
+    with pytest.raises(ParityError, match=r"load from elsewhere: http://127\.0\.0\.2"):
+        webkit.run(tiny_bundle.make(tmp_path / "bundle", {"page.js": script}), Ask(timeout_seconds=30))
+
+
 def test_hardware_that_is_not_there_is_missing(tmp_path: Path) -> None:
     with pytest.raises(MissingToolError, match="no GPU"):
         webkit.run(tiny_bundle.make(tmp_path / "bundle"), Ask(), gpu="hardware")

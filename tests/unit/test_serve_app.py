@@ -367,3 +367,48 @@ def test_an_inbox_that_cannot_be_written_says_so(bundle: Bundle, tmp_path: Path)
 
 def test_errors_of_a_post_are_json(client: FlaskClient) -> None:
     assert set(json.loads(client.post("/records", data=b"x").data)) == {"error"}
+
+
+def test_behind_a_token_every_address_needs_it(bundle: Bundle, tmp_path: Path) -> None:
+    app = create_app(bundle, Inbox(tmp_path / "records"), token="secret")  # noqa: S106
+    client = app.test_client()
+    right = tiny_bundle.form(tiny_bundle.record(bundle))
+    for path in ("/", "/manifest.json", "/app/main.js", "/other/", "/secretly/", "/records"):
+        answer = client.get(path, buffered=True)
+        assert answer.status_code == 404, path
+    assert client.post("/records", data=right, content_type="multipart/form-data").status_code == 404
+    assert client.get("/secret/", buffered=True).status_code == 200
+    assert client.get("/secret/manifest.json", buffered=True).status_code == 200
+    right = tiny_bundle.form(tiny_bundle.record(bundle))
+    assert client.post("/secret/records", data=right, content_type="multipart/form-data").status_code == 201
+
+
+def report(client: FlaskClient, body: bytes, **headers: str) -> int:
+    return client.post("/violations", data=body, content_type="application/csp-report", headers=headers).status_code
+
+
+def test_what_the_page_s_policy_stopped_is_told_to_who_asks(bundle: Bundle, tmp_path: Path) -> None:
+    told: list[str] = []
+    app = create_app(bundle, Inbox(tmp_path / "records"), on_violation=told.append)
+    client = app.test_client()
+    policy = client.get("/", buffered=True).headers["Content-Security-Policy"]
+    assert policy.endswith("; report-uri /violations") and policy.startswith("default-src 'none'")
+    for blocked in ("https://cdn.example/ort.mjs", "inline", "blob", "data", "", None, 7):
+        assert report(client, json.dumps({"csp-report": {"blocked-uri": blocked}}).encode()) == 204
+    assert told == ["https://cdn.example/ort.mjs"]
+
+
+@pytest.mark.parametrize("body", [b" ", b"x", b"[]", b"{}", b'{"csp-report": 1}', b"[" * 60_000, b'"\xff"'])
+def test_a_report_that_is_none_is_refused_and_told_to_nobody(bundle: Bundle, tmp_path: Path, body: bytes) -> None:
+    told: list[str] = []
+    client = create_app(bundle, Inbox(tmp_path / "records"), on_violation=told.append).test_client()
+    assert report(client, body) == 400
+    assert report(client, b" " * 70_000) == 413
+    found = json.dumps({"csp-report": {"blocked-uri": "https://x.example/"}}).encode()
+    assert report(client, found, Origin="https://evil.example") == 403
+    assert told == []
+
+
+def test_where_nobody_asks_no_reports_are_taken(client: FlaskClient) -> None:
+    assert "report-uri" not in client.get("/").headers["Content-Security-Policy"]
+    assert report(client, b"{}") == 405
