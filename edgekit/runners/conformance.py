@@ -4,7 +4,6 @@ A page that crashes, traps or stops answering is closed, and the replay goes on 
 """
 
 import asyncio
-import base64
 import json
 import tempfile
 from collections.abc import Sequence
@@ -13,33 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser as Chromium
-from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
 
-from edgekit import resources
 from edgekit.conformance import suite
 from edgekit.conformance.cases import Case
 from edgekit.conformance.suite import Reply
 from edgekit.errors import ParityError
-from edgekit.files import sha256_bytes, sha256_file
 from edgekit.progress import Progress, silent
 from edgekit.records.run_record import Adapter
-from edgekit.runners import browsers, chromium
+from edgekit.runners import browsers, chromium, own_page
 from edgekit.runners.browsers import Gpu
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
 from edgekit.runtime.recording import Recording
-from edgekit.serve import assets
 from edgekit.serve.app import create_static_app
 from edgekit.serve.assets import Asset
 from edgekit.serve.server import serving
 
 _CHUNK = 100
 _SILENCE_SECONDS = 60.0
-_START_SECONDS = 120.0
 # The cases of one page: a table of memory that only grows should not grow for ever.
 _CASES_OF_A_PAGE = 4000
-_CRASHED = "the browser's tab crashed"
 
 
 @dataclass(frozen=True)
@@ -135,12 +128,7 @@ class _Work:
     def _files(self, folder: Path, todo: Sequence[int], chunk: int) -> dict[str, Asset]:
         entries, data = suite.encode(self.cases, todo[:chunk] if chunk == 1 else todo)
         config = {
-            "runtime": {
-                "api_url": f"runtime/{self.variant.api}",
-                "mjs_url": f"runtime/{self.variant.mjs}",
-                "wasm_url": f"runtime/{self.variant.wasm}",
-                "wasm_sha256": self.dist.files[self.variant.wasm],
-            },
+            "runtime": own_page.runtime_urls(self.variant, self.dist),
             "execution_provider": self.variant.execution_provider,
             "threads": self.threads,
             "chunk": chunk,
@@ -148,18 +136,8 @@ class _Work:
             "recording": None if self.recording is None else asdict(self.recording),
             "entries": entries,
         }
-        written = {"suite.json": json.dumps(config).encode(), "suite.safetensors": data}
-        for name, content in written.items():
-            (folder / name).write_bytes(content)
-        found = assets.of_files(folder, [(name, sha256_bytes(content)) for name, content in written.items()])
-        page = resources.root("templates") / "conformance"
-        found |= assets.of_files(page, [("index.html", sha256_file(page / "index.html"))])
-        runtime = assets.of_files(self.dist.folder, [(name, self.dist.files[name]) for name in self.variant.files])
-        found |= {f"runtime/{name}": asset for name, asset in runtime.items()}
-        source = resources.root("web") / "src"
-        scripts = [path.relative_to(source).as_posix() for path in sorted(source.rglob("*.js"))]
-        app = assets.of_files(source, [(name, sha256_file(source / name)) for name in scripts])
-        return found | {f"app/{name}": asset for name, asset in app.items()}
+        contents = {"suite.json": json.dumps(config).encode(), "suite.safetensors": data}
+        return own_page.files("conformance", folder, contents, self.variant, self.dist)
 
 
 async def _open(browser: Chromium, url: str, work: _Work) -> str | None:
@@ -167,36 +145,17 @@ async def _open(browser: Chromium, url: str, work: _Work) -> str | None:
 
     Raises ParityError when it ends before the first case: no case can be blamed for that.
     """
-    heard: asyncio.Queue[tuple[str, dict[str, Any], bytes]] = asyncio.Queue()
-
-    async def report(kind: str, document: str, tensors: str) -> None:
-        heard.put_nowait((kind, json.loads(document), base64.b64decode(tensors)))
-
-    def end(why: str) -> None:
-        heard.put_nowait(("died", {"error": why}, b""))
-
-    page = await browser.new_page()
-    page.on("crash", lambda _: end(_CRASHED))
-    page.on("close", lambda _: end(_CRASHED))
-    browser.on("disconnected", lambda _: end("the browser ended"))
-    await page.expose_function("edgekitReport", report)
-    try:
-        await page.goto(url, wait_until="commit")
-    except PlaywrightError as error:
-        raise ParityError(f"The conformance page could not be opened: {chromium.first_line(error)}") from error
-    seconds, has_started = _START_SECONDS, False
-    while True:
-        try:
-            kind, document, data = await asyncio.wait_for(heard.get(), seconds)
-        except TimeoutError:
-            kind, document, data = "died", {"error": f"no answer within {seconds:g} s"}, b""
-        if kind == "started":
-            work.started, has_started, seconds = document, True, work.silence_seconds
-        elif kind == "replies":
-            work.take(document, data)
-        elif kind == "ended":
-            return None
-        elif has_started and kind == "died":
-            return str(document["error"])
-        else:
-            raise ParityError(f"The conformance page broke: {document['error']}")
+    seconds, has_started = own_page.START_SECONDS, False
+    async with own_page.opened(browser, url, "conformance") as reports:
+        while True:
+            report = await reports.next(seconds)
+            if report.kind == "started":
+                work.started, has_started, seconds = report.document, True, work.silence_seconds
+            elif report.kind == "replies":
+                work.take(report.document, report.tensors)
+            elif report.kind == "ended":
+                return None
+            elif has_started and report.kind == own_page.DIED:
+                return str(report.document["error"])
+            else:
+                raise ParityError(f"The conformance page broke: {report.document['error']}")

@@ -6,15 +6,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from wasm_modules import section
 
 from edgekit.errors import UsageError
 from edgekit.files import sha256_file
 from edgekit.runtime import pins
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.fetch import fetch
-from edgekit.runtime.recording import recording_dist
+from edgekit.runtime.recording import entered_by_chance, recording_dist
 from edgekit.wasm.code import bodies
-from edgekit.wasm.module import parse
+from edgekit.wasm.module import MAGIC, parse
 
 CPU = pins.load().chosen(["wasm"], "test")[0]
 
@@ -80,3 +81,15 @@ def test_a_wasm_that_changed_or_is_none_is_an_error(stock: RuntimeDist, cache: P
 def test_a_variant_that_is_not_there_is_an_error(stock: RuntimeDist, cache: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no whole variant 'wasm'"):
         recording_dist(dataclasses.replace(stock, folder=tmp_path, files={}), CPU)
+
+
+def test_what_threads_may_enter_is_what_their_functions_and_the_exports_call() -> None:
+    # Function 0 is imported, so a function's index is its code index + 1. The one with code index 1 is exported and
+    # calls 2; 3 calls 4; 5 calls 0. The import is exported as well.
+    calls = ((), (3, 0), (), (5,), (), (1,))
+    bodies = [b"\0" + b"".join(b"\x10" + bytes([index]) for index in called) + b"\x0b" for called in calls]
+    code = bytes([len(bodies)]) + b"".join(bytes([len(body)]) + body for body in bodies)
+    head = section(1, "01 60 00 00") + section(2, "01 01 61 01 66 00 00") + section(3, b"\6" + bytes(6))
+    module = parse(MAGIC + head + section(7, "02 01 78 00 02 01 69 00 00") + section(10, code))
+    assert entered_by_chance(module, [0, 5], [0, 3]) == {1, 2, 3, 4}
+    assert entered_by_chance(module, [0, 3, 5], [0, 3]) == {1, 2}

@@ -97,7 +97,7 @@ export class ModelSource {
 
 /**
  * @param {PageConfig} config
- * @param {Host} host
+ * @param {import('./download.js').Source & Pick<Host, 'now'>} host
  * @param {Manifest | null} manifest names the sha256 of external data; null: not known
  * @param {(step: Step) => void} onStep
  * @returns {Promise<Model>}

@@ -6,16 +6,17 @@ const SOURCE = new URL('../src/', import.meta.url);
 
 // A file imports only from rows below its own. Files of one row do not import each other.
 const ROWS = [
-  ['index', 'demo/main', 'conformance/main', 'runtime-worker'],
-  ['demo/demo-page', 'demo/agent-page'],
+  ['index', 'demo/main', 'conformance/main', 'recording/main', 'runtime-worker'],
+  ['demo/demo-page', 'demo/agent-page', 'recording/worker'],
+  ['recording/job'],
   ['demo/inputs-view', 'demo/cases-view', 'demo/environment-view', 'demo/times-view'],
   ['demo/input-field'],
   ['demo/picture-field'],
   ['demo/outputs-view', 'demo/status', 'demo/image'],
   ['demo/fill', 'demo/statistics', 'demo/resample'],
   ['demo/dom', 'demo/npy', 'demo/words'],
-  ['parity-agent', 'conformance/replay'],
-  ['open-model', 'golden-cases', 'run-record', 'tolerance'],
+  ['parity-agent', 'conformance/replay', 'recording/steps'],
+  ['open-model', 'golden-cases', 'run-record', 'tolerance', 'recording/spoiled'],
   ['session', 'download', 'tensor-codec', 'engine-client', 'net'],
   ['engine-server'],
   ['engine'],
