@@ -1,6 +1,7 @@
 """How numbers and conclusions read in every report."""
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 
@@ -10,6 +11,15 @@ from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, Verdic
 
 NOTHING = "–"
 _UP = Context(prec=3, rounding=ROUND_CEILING)
+
+# In this order, for each also claims to be those below it.
+_BROWSERS = (
+    ("Firefox", re.compile(r"\bFirefox/(\d+)")),
+    ("Edge", re.compile(r"\bEdg/(\d+)")),
+    ("Chrome", re.compile(r"Chrome/(\d+)")),
+    ("Safari", re.compile(r"\((?:Macintosh|iPhone|iPad).*\bVersion/(\d+)")),
+    ("WebKit", re.compile(r"\bAppleWebKit/(\d+)")),
+)
 
 VERDICT_WORDS: dict[VerdictStatus, str] = {
     "passed": "Passed",
@@ -124,7 +134,7 @@ def where(environment: Environment) -> str:
     """Say in a line where a record was made: device, runner, runtime, execution provider, adapter, threads."""
     adapter = environment.adapter
     ran = environment.execution_provider
-    parts = [*([environment.device] if environment.device else []), environment.runner]
+    parts = [*([environment.device] if environment.device else []), browser(environment) or environment.runner]
     parts.append(f"{environment.runtime} {environment.runtime_version}")
     parts.append(f"{ran or 'nothing'} ran" if ran != environment.execution_provider_asked else f"{ran}")
     if environment.variant and environment.variant != ran:
@@ -133,6 +143,12 @@ def where(environment: Environment) -> str:
         parts.append(adapter_name(adapter))
     parts.append("1 thread" if environment.threads == 1 else f"{environment.threads} threads")
     return " · ".join(parts)
+
+
+def browser(environment: Environment) -> str | None:
+    """Name the browser that a record was made in, from its user agent; None where it says nothing known."""
+    agent = environment.user_agent or ""
+    return next((f"{name} {found[1]}" for name, pattern in _BROWSERS if (found := pattern.search(agent))), None)
 
 
 def adapter_name(adapter: Adapter) -> str:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from report_samples import EVERY, entry, failed, many, not_run, passed, refused, sample
 
 from edgekit.records.cases import Reference, Tolerance
+from edgekit.records.run_record import Environment
 from edgekit.report import words
 from edgekit.report.text import output_table, summary, timing_table
 from edgekit.timing import TimingRow
@@ -118,3 +119,21 @@ def test_numbers_that_are_none_read_as_words() -> None:
     assert [words.number(x) for x in (None, math.nan, -math.inf, 1234567.0)] == ["–", "NaN", "-∞", "1.23e+06"]
     assert words.tolerance(replace(output, tolerance=Tolerance(0.0, 0.0))) == "equal"
     assert words.tolerance(replace(output, tolerance=None, status="missing")) == "–"
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0", "Firefox 153"),
+        ("Mozilla/5.0 (X11) AppleWebKit/537.36 HeadlessChrome/156.0.0.0 Safari/537.36", "Chrome 156"),
+        ("Mozilla/5.0 (Windows) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36 Edg/156.0.0.0", "Edge 156"),
+        ("Mozilla/5.0 (iPhone; CPU) AppleWebKit/605.1.15 Version/26.1 Mobile/15E148 Safari/604.1", "Safari 26"),
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 Version/60.5 Safari/605.1.15", "WebKit 605"),
+        ("curl/8", None),
+        (None, None),
+    ],
+)
+def test_the_browser_of_a_record_is_named_by_what_it_says_of_itself(agent: str | None, name: str | None) -> None:
+    environment = Environment("page", "ort", "1", "wasm", "wasm", "wasm", 1, True, None, agent, None)
+    assert words.browser(environment) == name
+    assert words.where(environment).startswith(f"{name or 'page'} · ort 1")
