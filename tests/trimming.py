@@ -67,7 +67,12 @@ def parse(model: str | onnx.ModelProto) -> onnx.ModelProto:
 
 
 def passes(
-    model: str | onnx.ModelProto, *, skip: Sequence[str] = (), rounding: bool = False, **settings: bool
+    model: str | onnx.ModelProto,
+    *,
+    skip: Sequence[str] = (),
+    rounding: bool = False,
+    int32: bool = False,
+    **settings: Any,
 ) -> Trimmed:
     """Run all passes on a model. ``settings`` are those of ``Work``."""
     with tempfile.TemporaryDirectory(prefix="edgekit-test-") as name:
@@ -76,7 +81,9 @@ def passes(
         store = Store(folder)
         lean = store.detach(io.load(folder / "model.onnx"))
         work = Work(InProcess(folder, ChildLimits()), store, **settings)
-        passing = Passing(work, frozenset(skip), structural_only=False, opset=None, rounding=rounding, seeds=False)
+        passing = Passing(
+            work, frozenset(skip), structural_only=False, opset=None, rounding=rounding, seeds=False, int32=int32
+        )
         snapshots = passing.run([("the model", lean)])
         assert not work.failures, work.failures
         (folder / "out").mkdir()

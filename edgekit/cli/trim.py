@@ -70,6 +70,8 @@ class Size(click.ParamType[int]):
               help="State this IR version: runtimes refuse a file that states a newer one than they know.")  # fmt: skip
 @click.option("--allow-rounding", is_flag=True,
               help="Admit passes that reorder arithmetic; the plan says by how much outputs differ.")  # fmt: skip
+@click.option("--int32", is_flag=True,
+              help="Compute whole numbers in int32 where they are proven to fit: WebGPU has no int64.")  # fmt: skip
 @click.option("--tensor-outputs", is_flag=True, help="Make outputs that are maps (ZipMap) tensors.")
 @click.option("--keep-metadata", is_flag=True, help="Keep the doc strings, metadata and recorded shapes of nodes too.")
 @click.option("--drop-metadata", is_flag=True, help="Drop those of the model too, which applications may read.")
@@ -127,6 +129,7 @@ def _options(values: dict[str, Any]) -> TrimOptions:
         ),
         opset=values["opset"],
         ir=values["ir"],
+        int32=values["int32"],
         allow_rounding=values["allow_rounding"],
         keep_metadata=values["keep_metadata"],
         drop_metadata=values["drop_metadata"],

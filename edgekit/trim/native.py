@@ -125,6 +125,11 @@ class _Work:
             raise NativeFailedError(readable(getattr(error, "reason", None) or error.message)) from error
 
 
+def axis_symbol(number: int, axis: int) -> str:
+    """Name an unknown axis of an input in what ``Native.infer`` finds."""
+    return f"input{number}axis{axis}"
+
+
 def _doubt(proto: onnx.ModelProto) -> None:
     """Forget recorded shapes, and give each unknown axis of each input a symbol of its own."""
     del proto.graph.value_info[:]
@@ -133,7 +138,7 @@ def _doubt(proto: onnx.ModelProto) -> None:
             for axis, dim in enumerate(info.type.tensor_type.shape.dim):
                 if not dim.HasField("dim_value") or dim.dim_value < 0:
                     dim.Clear()
-                    dim.dim_param = f"input{number}axis{axis}"
+                    dim.dim_param = axis_symbol(number, axis)
     for info in proto.graph.output:
         if info.type.HasField("tensor_type"):
             info.type.tensor_type.ClearField("shape")

@@ -87,6 +87,7 @@ class Passing:
     opset: int | None
     rounding: bool
     seeds: bool
+    int32: bool = False
 
     def run(self, start: list[tuple[str, onnx.ModelProto]]) -> list[Snapshot]:
         """Run all passes. ``start``: the model, then what the user asked to make of it, each with its name."""
@@ -103,6 +104,9 @@ class Passing:
         for step in steps.FIRST:
             self._step(done, step)
         self._rounds(done)
+        if self.int32 and self._step(done, steps.NARROW)[1]:
+            self.work.forget()
+            self._rounds(done)
         for step in steps.LIFT:
             self._step(done, step)
         if self.rounding:

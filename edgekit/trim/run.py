@@ -41,9 +41,10 @@ class TrimOptions:
 
     ``cases``: how golden cases are made; ``given``: those to prove with, where there are some already.
     ``shape``: what of the model is wanted. ``opset``: convert to it. ``ir``: the IR version that the file states.
-    ``allow_rounding``: admit passes that reorder arithmetic. ``keep_metadata``: keep doc strings, metadata and
-    recorded shapes of nodes too; ``drop_metadata``: drop those of the model as well. ``skip``: passes to leave out;
-    ``passes`` False leaves out all, and changes nothing but how weights are stored.
+    ``allow_rounding``: admit passes that reorder arithmetic. ``int32``: let whole numbers leave int64.
+    ``keep_metadata``: keep doc strings, metadata and recorded shapes of nodes too; ``drop_metadata``: drop those of the
+    model as well. ``skip``: passes to leave out; ``passes`` False leaves out all, and changes nothing but how weights
+    are stored.
     ``unproven``: go on with structural passes where nothing can be run. ``plan``: where the plan is written; None for
     ``OUT.plan.json``.
     """
@@ -54,6 +55,7 @@ class TrimOptions:
     opset: int | None = None
     ir: int | None = None
     allow_rounding: bool = False
+    int32: bool = False
     keep_metadata: bool = False
     drop_metadata: bool = False
     skip: tuple[str, ...] = ()
@@ -107,6 +109,7 @@ class _Trim:
         self.inline = True
         self.failures: dict[str, str] = {}
         self.notes: list[str] = []
+        self.said: list[str] = []
 
     def run(self) -> Plan:
         self.progress("Reading the model")
@@ -153,6 +156,7 @@ class _Trim:
         work = Work(
             self.native, self.store, keep_metadata=self.options.keep_metadata,
             drop_metadata=self.options.drop_metadata, strict_folding=self.strict, spare_weights=self.spare_weights,
+            most={name: high for name, (_, high) in self.options.shape.ranges.items()},
         )  # fmt: skip
         passing = Passing(
             work,
@@ -161,9 +165,10 @@ class _Trim:
             opset=self.options.opset,
             rounding=self.options.allow_rounding,
             seeds=evidence.seeded,
+            int32=self.options.int32,
         )
         done = passing.run(evidence.start(lean))
-        self.notes += [note for note in work.notes if note not in self.notes]
+        self.said = work.notes  # by the passes that are kept: those of an earlier try do not count
         self.failures |= work.failures
         return done
 
@@ -267,7 +272,7 @@ class _Trim:
             runtime=evidence.runtime,
             passes=(*_records(snapshots, evidence), *self.undone.values(), *self._failed(last)),
             cases=tuple(ProofCase(case.id, case.origin, case.grade.weak) for case in evidence.cases),
-            notes=tuple(self.notes),
+            notes=tuple(dict.fromkeys((*self.notes, *self.said))),
         )
         place_of_plan = self.options.plan or self.output.with_name(f"{self.output.stem}.plan.json")
         write_atomic(place_of_plan, files.json_bytes(plans.to_json(plan)))

@@ -70,6 +70,24 @@ def test_a_file_newer_than_the_runtime_states_an_older_ir_version_on_request(tmp
     np.testing.assert_array_equal(run(proto, {"x": X})[0], run(parse(NET), {"x": X})[0])
 
 
+def test_whole_numbers_leave_int64_and_are_proven_at_both_ends_of_a_range(tmp_path: Path) -> None:
+    model = """g (float[N, M] x) => (bool[1] y) <int64 i = {0}, int64 j = {1}, int64[1] ax = {0}, int64[1] one = {1}> {
+        s = Shape(x) n = Gather(s, i) m = Gather(s, j) p = Mul(n, m) q = Unsqueeze(p, ax) r = Neg(q) t = Sub(r, one)
+        y = Less(t, one)
+    }"""
+    asked = TrimOptions(int32=True, shape=Shape(ranges={"N": (1, 9), "M": (2, 300)}))
+
+    plan, proto = trimmed(model, tmp_path, asked)
+
+    assert plan.proof == "identical"
+    assert {record.name: record.proof for record in plan.passes}["int64 to int32"] == "identical"
+    assert any("between -90,001 and 90,000" in note for note in plan.notes)
+    assert any("M=300" in case.origin for case in plan.cases)
+    cast = next(node for node in proto.graph.node if node.op_type == "Cast")
+    assert cast.attribute[0].i == onnx.TensorProto.INT32
+    assert "int64 to int32" not in [record.name for record in trimmed(model, tmp_path)[0].passes]
+
+
 @pytest.mark.parametrize(
     ("model", "least"),
     [(NET, 8), ('<ir_version: 16, opset_import: ["" : 13]> g (float[4] x) => (float[4] y) { y = Abs(x) }', 7)],
