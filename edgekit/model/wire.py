@@ -30,7 +30,7 @@ _MESSAGE_BYTES = 48
 _MESSAGE_BYTES_PER_FIELD = 8
 
 # A parsed model may take this much, and its file's size, besides the values of tensors.
-_BUDGET_BYTES = 192 << 20
+_BUDGET_BYTES = 96 << 20
 # Each takes a microsecond here and several wherever all of them are looked at. A real model has ten to a node, and a
 # vocabulary of a million words has a million.
 _MOST_FIELDS = 3_000_000

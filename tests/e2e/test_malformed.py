@@ -92,5 +92,6 @@ def test_a_loop_without_end_is_stopped_after_seconds_of_computing(
     assert "s of computing" in said or "did not end within" in said
 
 
-def test_the_twin_is_trimmed(tmp_path: Path) -> None:
+def test_the_twin_is_trimmed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["trim", str(write(LINEAR, tmp_path)), "-o", str(tmp_path / "o.onnx")]) == 0
+    assert "Wrote" in capsys.readouterr().err

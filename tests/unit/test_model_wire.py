@@ -67,8 +67,8 @@ def test_what_would_fill_the_memory_is_refused_by_name(
     [
         Field(5, Field(9, Filler(b"\1", 300_000_000)), b"\x42\x01w"),
         Field(5, Field(4, Filler(FLOATS[1:], 70_000_000)), b"\x42\x01w"),
-        attribute_list(Filler(INTS, 10_000_000)),
-        attribute_list(Filler(FLOATS, 10_000_000)),
+        attribute_list(Filler(INTS, 5_000_000)),
+        attribute_list(Filler(FLOATS, 5_000_000)),
         attribute_list(Filler(STRINGS, 300_000)),
         Filler(b"\x0a\0", walk.MOST_NODES),
     ],
