@@ -201,8 +201,9 @@ def _foreign(case_set: CaseSet, record: RunRecord | None, manifest_sha256: str |
         return []
     found, model, bundle = [], record.hashes.model, record.hashes.manifest
     if model != case_set.model_sha256:
+        before = " That one is the model before it was trimmed." if model == case_set.original_sha256 else ""
         found.append(
-            f"The record is of another model: sha256 {model[:16]}…, and must be {case_set.model_sha256[:16]}…."
+            f"The record is of another model: sha256 {model[:16]}…, and must be {case_set.model_sha256[:16]}….{before}"
         )
     if manifest_sha256 is not None and bundle != manifest_sha256:
         named = "no bundle" if bundle is None else f"manifest sha256 {bundle[:16]}…"

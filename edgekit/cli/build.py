@@ -56,7 +56,6 @@ def command(model: Path, as_json: bool, **values: Any) -> None:
         return
     print_cases(result)
     print_files(result)
-    print_trim(result)
     print_remarks(result)
     folder = shlex.quote(str(result.folder))
     console.talk(console.visible(f"\nBuilt {result.folder}\nProve it:  {program.name()} parity {folder}"))
@@ -102,16 +101,12 @@ def print_files(result: BuildResult) -> None:
     console.table(f"{result.folder} ({result.target})", columns, rows)
 
 
-def print_trim(result: BuildResult) -> None:
-    """Say in a line what trimming did, or why the model is shipped as it came."""
+def print_remarks(result: BuildResult) -> None:
+    """Say what trimming did or why it did nothing, which cases were left out, and what to be warned of."""
     if result.trim is None:
         console.talk(console.visible(f"model: as it came; {result.untrimmed.rstrip('.')}"))
     else:
         console.talk(console.visible(f"model: {trim.told(result.trim)}"))
-
-
-def print_remarks(result: BuildResult) -> None:
-    """Say which cases were left out, and what to be warned of."""
     for line in result.left_out:
         console.talk(console.visible(f"left out: {line}"))
     for warning in result.warnings:

@@ -322,6 +322,15 @@ def test_a_record_of_another_model_fails_even_when_nothing_ran() -> None:
     assert verdict_of(case_set([Y], [Z]), run).status == "failed"
 
 
+def test_a_record_of_the_model_before_it_was_trimmed_is_of_another_model_and_said_to_be() -> None:
+    run = replace(RIGHT, hashes=Hashes(OTHER, OTHER, None))
+    trimmed = replace(case_set([Y], [Z]), original_sha256=OTHER)
+    verdict = verdict_of(trimmed, run)
+    assert verdict.status == "failed" and "the model before it was trimmed" in verdict.reasons[0]
+    assert "trimmed" not in verdict_of(case_set([Y], [Z]), run).reasons[0]
+    assert verdict_of(trimmed, RIGHT).passed
+
+
 def test_every_case_failed_is_failed_and_not_merely_not_run() -> None:
     run = record(cases=(CaseRun("c0", "failed", error="boom"),))
     verdict = verdict_of(case_set([Y]), run)
