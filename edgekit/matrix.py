@@ -75,7 +75,7 @@ def verify(
     desktop: RunRecord | None = None
     rows = []
     for number, one in enumerate(chosen):
-        step = _Step(progress, f"{one.label} ({number + 1} of {len(chosen)})", number, len(chosen))
+        step = _Step(progress, f"{number + 1}/{len(chosen)} {one.label}", number, len(chosen))
         row = _row(opened, one, options, desktop, step.show)
         desktop = row.result.desktop or desktop
         rows.append(row)

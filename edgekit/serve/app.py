@@ -93,25 +93,31 @@ def create_app(
         return make_response(jsonify({"error": problem}), status)
 
     prefix = _prefix(token)
-    posts: dict[str, Any] = {"methods": ["POST"], "provide_automatic_options": False}
-    app.add_url_rule(f"{prefix}/{RECORDS_PATH}", view_func=post_record, **posts)
+    place = f"{prefix}/{RECORDS_PATH}"
+    app.add_url_rule(place, view_func=post_record, methods=["POST"], provide_automatic_options=False)
     if on_violation is not None:
-        tell = on_violation
-
-        def post_violation() -> Response:
-            _require_same_origin(request)
-            if (address := _blocked_address(request)) is not None:
-                tell(address)
-            return make_response("", 204)
-
-        def ask_for_reports(response: Response) -> Response:
-            # Firefox and WebKit tell no driver what a policy stopped; every engine tells the server.
-            response.headers["Content-Security-Policy"] += f"; report-uri {prefix}/{_VIOLATIONS_PATH}"
-            return response
-
-        app.add_url_rule(f"{prefix}/{_VIOLATIONS_PATH}", view_func=post_violation, **posts)
-        app.after_request_funcs[None].insert(0, ask_for_reports)  # these run from the last to the first
+        _take_reports(app, f"{prefix}/{_VIOLATIONS_PATH}", on_violation)
     return app
+
+
+def _take_reports(app: Flask, place: str, tell: Callable[[str], None]) -> None:
+    """Have browsers report to ``place`` what the policy stopped.
+
+    Firefox and WebKit tell no driver of it; every engine tells the server.
+    """
+
+    def post_violation() -> Response:
+        _require_same_origin(request)
+        if (address := _blocked_address(request)) is not None:
+            tell(address)
+        return make_response("", 204)
+
+    def ask_for_reports(response: Response) -> Response:
+        response.headers["Content-Security-Policy"] += f"; report-uri {place}"
+        return response
+
+    app.add_url_rule(place, view_func=post_violation, methods=["POST"], provide_automatic_options=False)
+    app.after_request_funcs[None].insert(0, ask_for_reports)  # these run from the last to the first
 
 
 def create_static_app(
