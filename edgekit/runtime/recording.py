@@ -49,9 +49,9 @@ def recording_dist(dist: RuntimeDist, variant: Variant) -> tuple[RuntimeDist, Re
     return found
 
 
-# Recordings to make of a model so that they hold for one thread up to four. Measured with three models (see
-# `entered_by_chance`): two threads never enter two functions of the thread pool that three and four do; nothing that
-# three do is lacking with four; and one thread enters some that none of the others does.
+# Recordings to make of a model so that they hold for one thread up to four. Measured (with three models on the wasm
+# variant, one on the others): two threads never enter two functions of wasm's thread pool that three and four do;
+# nothing that three enter for sure is lacking with four; and one thread enters some that none of the others does.
 THREADS = (1, 4)
 
 
@@ -60,15 +60,16 @@ def entered_by_chance(module: Module, one: Collection[int], several: Collection[
 
     ``one``, ``several``: those entered with one thread and with several. Recordings with one thread are the same each
     time. With several, a handful differ: who waits for a lock, who sleeps before work comes, who wakes whom. They are
-    called by the functions that come in with threads, or by JavaScript when a message of a thread arrives. So this is
-    all that those functions and the module's exports reach by direct calls; about a hundred small ones that no
-    recording has. What is called through the table alone cannot be told so: record with several threads more than once.
+    called by the functions that come in with threads, or by JavaScript, when a message of a thread arrives or one has
+    crashed. So this is all that is reached by direct calls from those functions and from the exports that one thread
+    does not enter. (What the other exports call, one thread has shown.) What is called through the table alone cannot
+    be told so: record with several threads more than once where every miss counts.
     """
     first = code.imported_functions(module)
     calls = references.direct_references(module)
     exports = {entry.index - first for entry in sections.exports(module) if entry.kind is Kind.FUNCTION}
     found: set[int] = set()
-    waiting = [k for k in exports | (set(several) - set(one)) if k >= 0]  # an import may be exported too
+    waiting = [k for k in (exports | set(several)) - set(one) if k >= 0]  # an import may be exported too
     while waiting:
         k = waiting.pop()
         if k not in found:

@@ -93,3 +93,4 @@ def test_what_threads_may_enter_is_what_their_functions_and_the_exports_call() -
     module = parse(MAGIC + head + section(7, "02 01 78 00 02 01 69 00 00") + section(10, code))
     assert entered_by_chance(module, [0, 5], [0, 3]) == {1, 2, 3, 4}
     assert entered_by_chance(module, [0, 3, 5], [0, 3]) == {1, 2}
+    assert entered_by_chance(module, [0, 1, 5], [0, 3]) == {3, 4}
