@@ -164,7 +164,7 @@ def _few_bits() -> Iterator[Case]:
     """Yield products with weights of two, four and eight bits, packed."""
     for dtype in _FLOATS:
         for bits in (4, 8):
-            for k, n, block, rows in ((32, 8, 16, 1), (64, 16, 32, 3), (128, 32, 32, 32)):
+            for k, n, block, rows in ((32, 8, 16, 1), (128, 32, 32, 32)):
                 blocks, packed = k // block, block * bits // 8
                 held = _as(
                     dtype, w=integers(n, blocks, packed, high=255, dtype="uint8"),
@@ -272,3 +272,25 @@ def _newer() -> Iterator[Case]:
         )
         state = {"past": np.zeros((1, heads, size, size), dtype=np.float32)}
         yield run(rule, call, given | further | state, outputs="y, s::4")
+    for dtype in _FLOATS:
+        outputs = f"y:{dtype}"
+        for length in (2, 5):
+            given = _as(dtype, x=floats(1, length, 8), z=floats(1, length, 8, scale=0.3), g=floats(1, length, 1))
+            held = _as(dtype, w=floats(8) + 1)
+            yield run(f"{dtype} {length}", "y = GatedAdd(x, z, g)", given, outputs=outputs)
+            yield run(f"{dtype} {length}", "y = GatedRMSNorm(x, w, z)", given, held, outputs=outputs)
+            held = {"t": floats(8), "d": -np.abs(floats(8))}
+            yield run(f"{dtype} {length}", "y = LinearAttentionGate(x, t, d)", given, held, outputs=outputs)
+            places = {"at": np.tile(np.arange(length), (3, 1, 1))}
+            held = _as(dtype, c=np.cos(floats(9, 4)), s=np.sin(floats(9, 4)))
+            given = _as(dtype, x=floats(1, 2, length, 8)) | places
+            yield run(
+                f"{dtype} {length}", "y = MRotaryEmbedding<mrope_section = [2, 1, 1]>(x, at, c, s)", given, held,
+                outputs=outputs,
+            )  # fmt: skip
+            given = _as(dtype, k=floats(1, length, 2, 8), q=floats(1, length, 2, 8, scale=0.3), v=floats(1, length, 8))
+            held = _as(dtype, kw=floats(2, 8) + 1, qw=floats(2, 8) + 1)
+            yield run(f"{dtype} {length}", "y = EngramGate(k, q, v, kw, qw)", given, held, outputs=outputs)
+    for kind, size in ((0, 20), (1, 21)):
+        held = {"w": integers(16 * size, high=99, dtype="uint8"), "shape": np.array([32, 16])}
+        yield run(f"{kind}", f"y = MatMulFpQ4<blk_quant_type = {kind}>(x, w, shape)", {"x": floats(3, 32)}, held)

@@ -48,11 +48,11 @@ _AFTER = {
 }  # fmt: skip
 
 # Channels in, channels out, groups.
-_CHANNELS = ((3, 8, 1), (8, 16, 1), (16, 16, 16))
-_FURTHER = ((4, 4, 1), (1, 4, 1), (3, 16, 1), (3, 32, 1), (8, 8, 8), (32, 32, 32), (32, 16, 2), (8, 16, 4), (32, 32, 1),
-            (129, 8, 1),
+_CHANNELS = ((3, 8, 1), (16, 16, 16))
+_FURTHER = ((8, 16, 1), (4, 4, 1), (1, 4, 1), (3, 16, 1), (3, 32, 1), (8, 8, 8), (32, 32, 32), (32, 16, 2),
+            (8, 16, 4), (32, 32, 1), (129, 8, 1),
             (4, 8, 4), (12, 12, 12))  # fmt: skip
-_FEW = ("nothing", "Relu", "Add", "BatchNormalization+Relu")
+_FEW = ("nothing", "BatchNormalization+Relu")
 
 
 def cases() -> tuple[Case, ...]:
@@ -95,7 +95,7 @@ def _followed() -> Iterator[Case]:
 
 
 def _residual() -> Iterator[Case]:
-    for channels in (4, 8, 16, 32):
+    for channels in (4, 16):
         for what, after in {"": "y = Identity(a)", "+Relu": "y = Relu(a)", "+Clip": "y = Clip(a, low, high)"}.items():
             for order in ("c, x", "x, c", "c, d"):
                 second = "d = Conv<pads = [1, 1, 1, 1]>(x, w)" if order == "c, d" else ""
@@ -109,7 +109,7 @@ def _shapes() -> Iterator[Case]:
     attributes = ("", "strides = {2}", "dilations = {2}", "auto_pad = \"SAME_UPPER\"", "auto_pad = \"SAME_LOWER\"",
                   "auto_pad = \"VALID\"", "auto_pad = \"SAME_UPPER\", strides = {2}", "pads = {p}")  # fmt: skip
     for rank in (1, 2, 3):
-        for channels in ((1, 2, 1), (3, 8, 1), (8, 8, 8), (16, 16, 1)):
+        for channels in ((3, 8, 1), (8, 8, 8), (16, 16, 1)):
             for stated in attributes if channels[0] in (3, 8) else attributes[:3]:
                 twos, ones = [2] * rank, [1] * (2 * rank)
                 written = stated.replace("{2}", str(twos)).replace("{p}", str(ones))
@@ -136,7 +136,7 @@ def _chains() -> Iterator[Case]:
     """Yield several Convs, which a blocked layout spans, and pools between them."""
     pool = "MaxPool<kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]>"
     average = "AveragePool<kernel_shape = [2, 2], strides = [2, 2], count_include_pad = 1>"
-    for channels in (8, 16, 32):
+    for channels in (8, 32):
         w = _weights(channels, channels, 1)
         conv, deep = "Conv<pads = [1, 1, 1, 1]>", f"Conv<pads = [1, 1, 1, 1], group = {channels}>"
         depth = {"depth": floats(channels, 1, 3, 3)}
@@ -173,7 +173,7 @@ def _padded() -> Iterator[Case]:
 
 def _transposed() -> Iterator[Case]:
     for rank in (1, 2, 3):
-        for channels, out, group in ((4, 8, 1), (8, 8, 8), (3, 3, 1)):
+        for channels, out, group in ((4, 8, 1), (8, 8, 8)):
             for stated in ("", f"strides = {[2] * rank}", f"strides = {[2] * rank}, output_padding = {[1] * rank}",
                            "auto_pad = \"SAME_UPPER\""):  # fmt: skip
                 listed = ", ".join(filter(None, [f"group = {group}", stated]))

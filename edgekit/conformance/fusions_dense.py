@@ -123,7 +123,7 @@ def _transformers() -> Iterator[Case]:
 
 def _products() -> Iterator[Case]:
     for what, text in _PRODUCTS.items():
-        for m, k, n in ((2, 4, 3), (1, 64, 64), (64, 96, 80)):
+        for m, k, n in ((2, 4, 3), (64, 96, 80)):
             known = {
                 "w": floats(k, n), "v": floats(n, k), "bias": floats(n), "scalar": np.array(0.5, dtype=np.float32),
                 "column": floats(m, 1), "single": floats(1), "full": floats(m, n), "variance": np.abs(floats(n)) + 1,

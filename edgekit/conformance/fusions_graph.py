@@ -214,7 +214,6 @@ def _recurrent() -> Iterator[Case]:
 def _typed() -> Iterator[Case]:
     """Yield small graphs in other dtypes, which Casts are put into where there is no kernel."""
     for dtype in ("float16", "float64", "int32", "int64", "uint8", "int8"):
-        x = {"x": integers(2, 3, 4, high=9).astype(dtype)}
         known = {"one": np.array([1]), "k": np.array([2]), "v": np.array([3]).astype(dtype)}
         texts = {
             "layout": "t = Transpose<perm = [1, 0, 2]>(x) r = Squeeze(t) u = Unsqueeze(r, one)"
@@ -234,4 +233,7 @@ def _typed() -> Iterator[Case]:
             texts["products"] = "t = Transpose<perm = [0, 2, 1]>(x) y = MatMul(x, t)"
         further = {"three": np.array([1, 2, 3]), "pads": np.array([0, 1, 0, 0, 0, 1])}
         for what, text in texts.items():
-            yield case(f"typed {what} {dtype}", text, x, used(text, known | further), outputs=f"y:{dtype}")
+            for shape in ((2, 3, 4), (5, 3, 12)):
+                x = {"x": integers(*shape, high=9).astype(dtype)}
+                name = f"typed {what} {dtype} {shape[0]}"
+                yield case(name, text, x, used(text, known | further), outputs=f"y:{dtype}")

@@ -7,8 +7,8 @@ of the operator takes as attributes become attributes. Operators without a stand
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -48,17 +48,35 @@ class _Template:
 
 def generated(standard: Sequence[Case]) -> tuple[Case, ...]:
     """Return cases for every operator that ``standard`` has a template of, sorted, without right outputs."""
+    found = []
+    for (domain, op_type), candidates in sorted(_templates(standard).items()):
+        for schema, opset in _versions(domain, op_type):
+            found += list(_of_version(schema, opset, candidates))
+    return tuple(found)
+
+
+def again(standard: Sequence[Case], operators: Collection[str]) -> tuple[Case, ...]:
+    """Return a second case for each that ``generated`` gives of ``operators``, names of ai.onnx: another template.
+
+    Where there is no other template, it is the same one with its first input's numbers in reverse.
+    """
+    found = []
+    for (domain, op_type), candidates in sorted(_templates(standard).items()):
+        if domain == "" and op_type in operators:
+            for schema, opset in _versions(domain, op_type):
+                found += list(_second(schema, opset, candidates))
+    return tuple(found)
+
+
+def _templates(standard: Sequence[Case]) -> dict[tuple[str, str], list[_Template]]:
+    """Return the templates of each operator, the smallest first."""
     templates: dict[tuple[str, str], list[_Template]] = defaultdict(list)
     for case in sorted(standard, key=lambda case: (len(case.model), case.name)):
         if case.operator is not None and case.run and case.operator.domain in OPSETS:
             template = _template(case)
             if _is_simple(template):
                 templates[case.operator.domain, case.operator.op_type].append(template)
-    found = []
-    for (domain, op_type), candidates in sorted(templates.items()):
-        for schema, opset in _versions(domain, op_type):
-            found += list(_of_version(schema, opset, candidates))
-    return tuple(found)
+    return templates
 
 
 def _template(case: Case) -> _Template:
@@ -100,6 +118,24 @@ def _of_version(schema: OpSchema, opset: int, candidates: Sequence[_Template]) -
             if case is not None:
                 yield case
                 break
+
+
+def _second(schema: OpSchema, opset: int, candidates: Sequence[_Template]) -> Iterator[Case]:
+    for dtypes in _combinations(schema, candidates):
+        made = (_case(schema, opset, template, dtypes) for template in candidates[:_MOST_TEMPLATES])
+        found = list(itertools.islice((case for case in made if case is not None), 2))
+        if found:
+            second = found[1] if len(found) > 1 else _reversed(found[0])
+            yield replace(second, name=f"{second.name} again")
+
+
+def _reversed(case: Case) -> Case:
+    """Return the case with the elements of its first input in reverse."""
+    first, *others = case.inputs
+    if first.array is None:
+        return case
+    array = first.array.ravel()[::-1].reshape(first.array.shape)
+    return replace(case, inputs=(value_of(first.name, np.ascontiguousarray(array).reshape(array.shape)), *others))
 
 
 def _combinations(schema: OpSchema, candidates: Sequence[_Template]) -> list[tuple[str, ...]]:
