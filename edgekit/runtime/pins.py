@@ -38,6 +38,17 @@ class PinnedFile:
 
 
 @dataclass(frozen=True)
+class Optimizer:
+    """The program that shrinks a trimmed runtime further: a file of an npm package that node runs."""
+
+    package: str
+    version: str
+    path: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Pins:
     """``web/runtime.json``. ``license_text`` travels with every copy of the runtime's files."""
 
@@ -46,6 +57,7 @@ class Pins:
     license_text: str
     variants: tuple[Variant, ...]
     files: Mapping[str, PinnedFile]
+    optimizer: Optimizer
 
     def chosen(self, ids: Sequence[str], what: str) -> tuple[Variant, ...]:
         """Return the variants called ``ids``, in that order. Raises UsageError that names ``what`` for another id."""
@@ -74,4 +86,5 @@ def load() -> Pins:
         license_text=document["license_text"],
         variants=tuple(Variant(**{**variant, "needs": tuple(variant["needs"])}) for variant in document["variants"]),
         files={name: PinnedFile(**file) for name, file in document["files"].items()},
+        optimizer=Optimizer(**document["optimizer"]),
     )

@@ -14,7 +14,7 @@ from edgekit.wasm.module import Module
 from edgekit.wasm.types import Limits
 
 _I32_CONST, _I64_CONST, _I32_STORE8, _I32_STORE, _UNREACHABLE, _END = b"\x41", b"\x42", b"\x3a", b"\x36", b"\0", b"\x0b"
-_ATOMIC_STORE = b"\xfe\x17"
+_COMPARE_EXCHANGE, _DROP = b"\xfe\x48", b"\x1a"  # i32.atomic.rmw.cmpxchg
 _WORD_ALIGNMENT = b"\2"  # the exponent
 
 
@@ -40,10 +40,10 @@ def record(module: Module, base: int) -> Module:
 def cut(module: Module, keep: Collection[int], miss_address: int, ids: Mapping[int, int] | None = None) -> Module:
     """Return the module with a stub for each defined function whose code index is not in ``keep``.
 
-    A stub stores a number in the u32 at ``miss_address`` of memory 0, where the page can see it, then traps. The number
-    is the code index + 1, or what ``ids`` gives for the code index; equal numbers make equal stubs, which Binaryen can
-    merge. Raises EditError for an address that is not a multiple of 4 below all data, a code index that no function
-    has, and a number that is missing, 0 or over 32 bits.
+    A stub stores a number in the u32 at ``miss_address`` of memory 0, where the page can see it (in a shared memory
+    only where there is none yet), then traps. The number is the code index + 1, or what ``ids`` gives for the code
+    index; equal numbers make equal stubs, which Binaryen can merge. Raises EditError for an address that is not a
+    multiple of 4 below all data, a code index that no function has, and a number that is missing, 0 or over 32 bits.
     """
     limits, count = memory(module), len(sections.functions(module))
     _check_miss_address(module, limits, miss_address)
@@ -63,9 +63,12 @@ def _number(k: int, ids: Mapping[int, int] | None) -> int:
 
 
 def _stub(limits: Limits, miss_address: int, number: int) -> bytes:
-    store = _ATOMIC_STORE if limits.shared else _I32_STORE
-    act = _address(limits, miss_address) + _constant(number) + store + _WORD_ALIGNMENT + b"\0"
-    return b"\0" + act + _UNREACHABLE + _END
+    """Return the body of a stub. Where threads share the memory, the first miss stays: what follows is its doing."""
+    if limits.shared:
+        act = _constant(0) + _constant(number) + _COMPARE_EXCHANGE + _WORD_ALIGNMENT + b"\0" + _DROP
+    else:
+        act = _constant(number) + _I32_STORE + _WORD_ALIGNMENT + b"\0"
+    return b"\0" + _address(limits, miss_address) + act + _UNREACHABLE + _END
 
 
 def _address(limits: Limits, address: int) -> bytes:

@@ -41,16 +41,27 @@ def data_ranges(module: Module) -> tuple[range, ...]:
     The threaded builds keep their data in passive segments, which the start function copies to constant addresses once,
     and it fills the rest (the zeros) with memory.fill. Raises EditError when a place is not constant.
     """
-    segments = sections.segments(module)
-    ranges = []
-    for number, segment in enumerate(segments):
+    copied, filled = _start_writes(module)
+    ranges = [*_segment_ranges(module, copied).values(), *filled]
+    return tuple(sorted(ranges, key=lambda one: (one.start, one.stop)))
+
+
+def segment_ranges(module: Module) -> dict[int, range]:
+    """Return the addresses in memory 0 that each data segment with data fills, by its number.
+
+    Raises EditError when a place is not constant.
+    """
+    return _segment_ranges(module, _start_writes(module)[0])
+
+
+def _segment_ranges(module: Module, copied: dict[int, range]) -> dict[int, range]:
+    ranges = dict(copied)
+    for number, segment in enumerate(sections.segments(module)):
         if segment.where is not None and segment.memory == 0:
-            ranges.append(_range(_constant(segment.where, f"Data segment {number}"), len(segment.data)))
-    copied, written = _start_writes(module)
-    for number, segment in enumerate(segments):
-        if segment.where is None and segment.data and number not in copied:
+            ranges[number] = _range(_constant(segment.where, f"Data segment {number}"), len(segment.data))
+        elif segment.where is None and segment.data and number not in copied:
             raise EditError(f"Where the passive data segment {number} goes cannot be told from the start function.")
-    return tuple(sorted(ranges + written, key=lambda one: (one.start, one.stop)))
+    return ranges
 
 
 def layout(module: Module) -> MemoryLayout:
@@ -115,14 +126,14 @@ def _all_passive(module: Module) -> bool:
     return all(segment.where is None for segment in sections.segments(module))
 
 
-def _start_writes(module: Module) -> tuple[set[int], list[range]]:
-    """Return the segments that the start function copies to constant addresses of memory 0, and all that it fills."""
-    copied: set[int] = set()
-    written: list[range] = []
+def _start_writes(module: Module) -> tuple[dict[int, range], list[range]]:
+    """Return where in memory 0 the start function copies segments to, by their number, and what else it fills."""
+    copied: dict[int, range] = {}
+    filled: list[range] = []
     index = sections.start(module)
     own, bodies = None if index is None else index - code.imported_functions(module), code.bodies(module)
     if own is None or not 0 <= own < len(bodies):
-        return copied, written
+        return copied, filled
     before: list[Instruction] = []
     for one in code.instructions(bodies[own]):
         constants = [b.immediates[0] for b in before[-3:] if b.name in _CONSTANTS]
@@ -130,11 +141,12 @@ def _start_writes(module: Module) -> tuple[set[int], list[range]]:
             if len(constants) < 3:
                 raise EditError("The start function fills memory at an address that is not constant.")
             target, _, size = constants
-            written.append(_range(target, size))
             if one.name == "memory.init":
-                copied.add(one.immediates[0])
+                copied[one.immediates[0]] = _range(target, size)
+            else:
+                filled.append(_range(target, size))
         before = [*before[-2:], one]
-    return copied, written
+    return copied, filled
 
 
 def _constant(init: tuple[Instruction, ...], what: str) -> int:

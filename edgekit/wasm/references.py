@@ -38,6 +38,22 @@ def table_functions(module: Module) -> frozenset[int]:
     return frozenset(found)
 
 
+def table_slots(module: Module) -> dict[int, int]:
+    """Return the functions that active element segments put into table 0: function index by place.
+
+    Only segments that begin at a constant place are read.
+    """
+    found: dict[int, int] = {}
+    for element in sections.elements(module):
+        if element.table != 0 or not element.where or element.where[0].name != "i32.const":
+            continue
+        start = element.where[0].immediates[0]
+        for place, item in enumerate(element.items, start):
+            if item and item[0].name == "ref.func":
+                found[place] = item[0].immediates[0]
+    return found
+
+
 def _references(body: Body) -> Iterable[int]:
     reader = Reader(body.data, body.offset)
     reader.at = body.locals_bytes()

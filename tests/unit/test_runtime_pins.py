@@ -9,6 +9,7 @@ from edgekit import resources
 from edgekit.errors import UsageError
 from edgekit.runtime import pins
 from edgekit.runtime.fetch import fetch
+from edgekit.runtime.fetch import optimizer as fetch_optimizer
 from edgekit.targets import load as targets
 
 
@@ -28,7 +29,10 @@ def test_the_pins_are_of_the_version_in_the_lock_file() -> None:
     web = resources.root("web")
     lock = json.loads((web / "package-lock.json").read_text())
     assert lock["packages"][f"node_modules/{pinned.package}"]["version"] == pinned.version
-    assert json.loads((web / "package.json").read_text())["dependencies"] == {pinned.package: pinned.version}
+    optimizer = pinned.optimizer
+    assert lock["packages"][f"node_modules/{optimizer.package}"]["version"] == optimizer.version
+    dependencies = {pinned.package: pinned.version, optimizer.package: optimizer.version}
+    assert json.loads((web / "package.json").read_text())["dependencies"] == dependencies
 
 
 def test_the_lock_file_holds_integrity_hashes_and_no_addresses() -> None:
@@ -62,8 +66,15 @@ def test_an_unknown_variant_is_refused_with_the_nearest_one() -> None:
 
 def test_the_script_writes_the_pins_that_stand(pin_runtime: ModuleType, tmp_path: Path) -> None:
     runtime = fetch()
-    (tmp_path / "dist").symlink_to(runtime.folder)
-    (tmp_path / "package.json").symlink_to(runtime.folder / "package.json")
     document = json.loads(pins.path().read_text())
-    blank = {**document, "version": "0", "files": {}}
+    package = tmp_path / document["package"]
+    package.mkdir()
+    (package / "dist").symlink_to(runtime.folder)
+    (package / "package.json").symlink_to(runtime.folder / "package.json")
+    optimizer = document["optimizer"]
+    program = tmp_path / optimizer["package"] / optimizer["path"]
+    program.parent.mkdir(parents=True)
+    program.symlink_to(fetch_optimizer())
+    (tmp_path / optimizer["package"] / "package.json").write_text(json.dumps({"version": optimizer["version"]}))
+    blank = {**document, "version": "0", "files": {}, "optimizer": {**optimizer, "version": "0", "sha256": ""}}
     assert pin_runtime.pinned(blank, tmp_path) == document

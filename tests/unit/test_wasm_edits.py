@@ -111,8 +111,10 @@ def test_equal_numbers_make_equal_stubs_and_others_do_not() -> None:
     stub = [one[1:] for one in instructions(bodies(cut(threads(), (), 16))[UNUSED])]
     assert stub == [
         ("i32.const", (16,)),
+        ("i32.const", (0,)),
         ("i32.const", (UNUSED + 1,)),
-        ("i32.atomic.store", (2, 0, 0)),
+        ("i32.atomic.rmw.cmpxchg", (2, 0, 0)),
+        ("drop", ()),
         ("unreachable", ()),
         ("end", ()),
     ]

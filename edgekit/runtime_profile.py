@@ -1,0 +1,176 @@
+"""Measure what the functions of a runtime are for: replay the conformance cases on a recording build of it.
+
+``edgekit runtime profile`` calls this. It needs a browser, and takes one to six minutes a variant.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from pathlib import Path
+
+import onnx
+
+from edgekit.conformance import cases as conformance_cases
+from edgekit.conformance import contrib, coverage, generate
+from edgekit.conformance.cases import Case
+from edgekit.conformance.suite import Reply
+from edgekit.errors import ParityError, UsageError
+from edgekit.files import sha256_bytes
+from edgekit.model import walk
+from edgekit.progress import Progress, silent
+from edgekit.runners import conformance as browser
+from edgekit.runtime import kernels
+from edgekit.runtime.dist import RuntimeDist
+from edgekit.runtime.pins import Variant
+from edgekit.runtime.profile import ModelFunctions, OperatorFunctions, Profile, TextPlace
+from edgekit.runtime.recording import recording_dist
+from edgekit.wasm import texts
+from edgekit.wasm.binary import EditError, WasmError
+from edgekit.wasm.module import Module, parse
+
+# More threads than one take paths of their own: the pool, its queues, its waiting.
+_THREADS = (1, 4)
+_NOTHING_DONE = "test_identity"
+# Only the first case of a page starts the runtime, and a page replays thousands: what is start-up's alone is entered by
+# fewer cases than one in this many.
+_PAGE_CASES = 500
+# What fails for so many different operators fails in a way that is not theirs.
+_FAILING_OPERATORS = 3
+# Texts of operator schemas that code reads: types, and bodies of functions written in ONNX's own text format.
+_READ = re.compile(
+    rb"^\s*(?:(?:tensor|seq|map|optional|sparse_tensor|opaque)\(|\{|<)|[A-Za-z0-9_]\s*=\s*[A-Za-z0-9_.]+\s*[(<{]"
+)
+
+
+def suite(*, progress: Progress = silent) -> tuple[Case, ...]:
+    """Return the cases that a profile is made of: those of the operator tables, and sessions of several nodes."""
+    progress("Making the cases")
+    standard = conformance_cases.standard()
+    return (*standard, *generate.generated(standard), *contrib.contrib(), *coverage.cases())
+
+
+def measure(
+    dist: RuntimeDist,
+    variant: Variant,
+    cases: Sequence[Case],
+    *,
+    browser_path: Path | None = None,
+    progress: Progress = silent,
+) -> Profile:
+    """Return the profile of one variant in ``dist``.
+
+    Raises MissingToolError without a browser, ParityError when the page does not start, UsageError when the build
+    cannot be read or made to record.
+    """
+    recorder, recording = recording_dist(dist, variant)
+    nothing = next(case for case in cases if case.name == _NOTHING_DONE)
+    replies: list[tuple[Case, Reply]] = []
+    starts: list[frozenset[int]] = []
+    for threads in _THREADS:
+        # Several threads matter where sessions do some work; one node of each kind has been seen by then.
+        chosen = (
+            cases if threads == 1 else [case for case in cases if case.operator is None or case.source == "standard"]
+        )
+        done = browser.replay(
+            [nothing, *chosen],
+            variant,
+            recorder,
+            recording=recording,
+            threads=threads,
+            browser_path=browser_path,
+            gpu="software",
+            progress=progress,
+        )
+        starts.append(functions(done.replies[0]))
+        replies += zip(chosen, done.replies[1:], strict=True)
+    start = starts[0].union(*starts[1:])
+    wasm = (dist.folder / variant.wasm).read_bytes()
+    progress(f"Reading {variant.wasm}")
+    try:
+        module = parse(wasm)
+        known, found = kernels.find(module), _texts(module, _start_alone(start, [reply for _, reply in replies]))
+    except (EditError, WasmError) as error:
+        raise UsageError(f"{variant.wasm} cannot be read: {error}") from error
+    return Profile(
+        dist.package,
+        dist.version,
+        variant.id,
+        sha256_bytes(wasm),
+        recording.functions,
+        start,
+        _failures(replies) - start,
+        _of_operators(replies, start),
+        _of_models(replies, start),
+        known,
+        found,
+    )
+
+
+def functions(reply: Reply) -> frozenset[int]:
+    """Return the functions that a case entered. Raises ParityError when its runtime did not record."""
+    if reply.functions is None:
+        raise ParityError(f"The runtime did not record what a case entered: {reply.error}")
+    return of_bits(reply.functions)
+
+
+def of_bits(bits: bytes) -> frozenset[int]:
+    """Return the numbers of the bits that are set, the lowest bit of the first byte being 0."""
+    return frozenset(at * 8 + bit for at, byte in enumerate(bits) if byte for bit in range(8) if byte >> bit & 1)
+
+
+def _recorded(replies: Iterable[tuple[Case, Reply]]) -> Iterable[tuple[Case, Reply, frozenset[int]]]:
+    """Yield the cases whose page lived to tell: one that trapped has its functions, one that never answered has not."""
+    return ((case, reply, of_bits(reply.functions)) for case, reply in replies if reply.functions is not None)
+
+
+def _start_alone(start: Set[int], replies: Sequence[Reply]) -> frozenset[int]:
+    """Return what only start-up enters."""
+    counts = Counter(k for reply in replies if reply.functions is not None for k in of_bits(reply.functions))
+    most = max(1, len(replies) // _PAGE_CASES)
+    return frozenset(k for k in start if counts[k] <= most)
+
+
+def _failures(replies: Sequence[tuple[Case, Reply]]) -> frozenset[int]:
+    found: dict[int, set[str]] = {}
+    for case, reply, entered in _recorded(replies):
+        if reply.outcome in ("refused", "failed"):
+            who = case.name if case.operator is None else f"{case.operator.domain} {case.operator.op_type}"
+            for k in entered:
+                found.setdefault(k, set()).add(who)
+    return frozenset(k for k, who in found.items() if len(who) >= _FAILING_OPERATORS)
+
+
+def _of_operators(replies: Sequence[tuple[Case, Reply]], start: Set[int]) -> tuple[OperatorFunctions, ...]:
+    found: dict[tuple[str, str, int, tuple[str, ...]], set[int]] = {}
+    for case, _, entered in _recorded(replies):
+        if case.operator is not None:
+            one = case.operator
+            key = (one.domain, one.op_type, one.since_version, one.dtypes)
+            found.setdefault(key, set()).update(entered - start)
+    return tuple(OperatorFunctions(*key, frozenset(entered)) for key, entered in sorted(found.items()))
+
+
+def _of_models(replies: Sequence[tuple[Case, Reply]], start: Set[int]) -> tuple[ModelFunctions, ...]:
+    found: dict[frozenset[tuple[str, str]], set[int]] = {}
+    for case, _, entered in _recorded(replies):
+        if case.operator is None:
+            nodes = walk.all_nodes(onnx.load_from_string(case.model))
+            operators = frozenset(
+                ("" if node.domain == walk.DEFAULT_DOMAIN else node.domain, node.op_type) for node in nodes
+            )
+            found.setdefault(operators, set()).update(entered - start)
+    ordered = sorted(found.items(), key=lambda item: sorted(item[0]))
+    return tuple(ModelFunctions(operators, frozenset(entered)) for operators, entered in ordered)
+
+
+def _texts(module: Module, start_alone: Set[int]) -> tuple[TextPlace, ...]:
+    """Return the texts. Those that only start-up reads, and that have words, describe operators to people."""
+    return tuple(
+        TextPlace(
+            text.address,
+            len(text.data),
+            text.functions,
+            text.functions <= start_alone and b" " in text.data and _READ.search(text.data) is None,
+        )
+        for text in texts.texts(module)
+    )
