@@ -12,7 +12,7 @@ _FLOATS = ("float32", "float16")
 
 
 def cases() -> tuple[Case, ...]:
-    """Return the cases, about 130."""
+    """Return the cases, about 280."""
     return (*_activations(), *_normalizations(), *_products(), *_images(), *_quantized(), *_indexing(), *_text())
 
 

@@ -56,7 +56,7 @@ _FEW = ("nothing", "BatchNormalization+Relu")
 
 
 def cases() -> tuple[Case, ...]:
-    """Return the cases, about 300."""
+    """Return the cases, about 240."""
     return (*_followed(), *_residual(), *_shapes(), *_chains(), *_padded(), *_transposed(), *_float16())
 
 
@@ -97,7 +97,7 @@ def _followed() -> Iterator[Case]:
 def _residual() -> Iterator[Case]:
     for channels in (4, 16):
         for what, after in {"": "y = Identity(a)", "+Relu": "y = Relu(a)", "+Clip": "y = Clip(a, low, high)"}.items():
-            for order in ("c, x", "x, c", "c, d"):
+            for order in ("c, x", "c, d"):
                 second = "d = Conv<pads = [1, 1, 1, 1]>(x, w)" if order == "c, d" else ""
                 text = f"{second} c = Conv<pads = [1, 1, 1, 1]>(x, w, bias) a = Add({order}) {after}"
                 x = floats(1, channels, 6, 6)
@@ -110,7 +110,7 @@ def _shapes() -> Iterator[Case]:
                   "auto_pad = \"VALID\"", "auto_pad = \"SAME_UPPER\", strides = {2}", "pads = {p}")  # fmt: skip
     for rank in (1, 2, 3):
         for channels in ((3, 8, 1), (8, 8, 8), (16, 16, 1)):
-            for stated in attributes if channels[0] in (3, 8) else attributes[:3]:
+            for stated in attributes if channels[0] == 3 else attributes[:3]:
                 twos, ones = [2] * rank, [1] * (2 * rank)
                 written = stated.replace("{2}", str(twos)).replace("{p}", str(ones))
                 listed = ", ".join(filter(None, [f"group = {channels[2]}", written]))
@@ -163,7 +163,7 @@ def _chains() -> Iterator[Case]:
 
 
 def _padded() -> Iterator[Case]:
-    for channels in (3, 16):
+    for channels in (3,):
         for mode in ("constant", "reflect", "edge"):
             for pool in ("Conv(p, w)", "MaxPool<kernel_shape = [2, 2]>(p)", "AveragePool<kernel_shape = [2, 2]>(p)"):
                 text = f'p = Pad<mode = "{mode}">(x, pads) y = {pool}'

@@ -94,7 +94,7 @@ _PRODUCTS = {
 
 
 def cases() -> tuple[Case, ...]:
-    """Return the cases, about 200."""
+    """Return the cases, about 180."""
     return (*_transformers(), *_products(), *_batched(), *_attentions(), *_embeddings(), *_precisions())
 
 
@@ -147,7 +147,7 @@ def _batched() -> Iterator[Case]:
         "Cast+Transpose+MatMul": "c = Cast<to = 1>(x) t = Transpose<perm = [0, 2, 1]>(c) y = MatMul(t, x2)",
     }
     for what, text in texts.items():
-        for batch, size in ((2, 6), (3, 40)):
+        for batch, size in ((3, 40),):
             inputs = used(text, {"x": floats(batch, size, size), "x2": floats(batch, size, size, scale=0.7)})
             known = {"w": floats(size, size), "bias": floats(size), "eight": np.array(8, dtype=np.float32)}
             yield case(f"fusion batched {what} {size}", text, inputs, used(text, known))
@@ -186,14 +186,14 @@ def _attentions() -> Iterator[Case]:
     ending = (
         " pr = Softmax<axis = -1>({0}) c = MatMul(pr, v) t = Transpose<perm = [0, 2, 1, 3]>(c) o = Reshape(t, flat)"
     )
-    final = " ob = MatMul(o, wo) oc = Add(ob, biasq) y = Add(oc, x)"
+    final = " ob = MatMul(o, wo) oc = Add(ob, biasq) y = Add(oc, {0})"
     for what, projected in {"separate": separate, "packed": packed}.items():
         for normal in (True, False):
             source = "n" if normal else "x"
             head = (layer if normal else "") + projected.format(source)
             for masked in (True, False):
                 middle = f"{mask} {scores} e = Add(d, far_f)" if masked else scores
-                text = head + middle + ending.format("e" if masked else "d") + final
+                text = head + middle + ending.format("e" if masked else "d") + final.format(source)
                 inputs = {"x": floats(2, length, hidden)}
                 if masked:
                     inputs["mask"] = np.array([[1, 1, 1, 1], [1, 1, 0, 0]])
@@ -217,7 +217,7 @@ def _embeddings() -> Iterator[Case]:
             "words": "s = Gather(words, ids)",
             "words and positions": "g = Gather(words, ids) p = Gather(table, order) s = Add(g, p)",
             "words, positions, segments": "g = Gather(words, ids) p = Gather(table, order) t = Gather(segments, kinds)"
-            " a = Add(g, t) s = Add(a, p)",
+            " a = Add(g, p) s = Add(a, t)",
             "words and constant positions": "g = Gather(words, ids) s = Add(g, positions)",
         }.items():
             whole = f"{text} {_LAYER_NORM.format('s', 'y')}"
@@ -232,7 +232,7 @@ def _embeddings() -> Iterator[Case]:
 def _precisions() -> Iterator[Case]:
     """Yield products in other dtypes, and with Casts that can move or vanish."""
     for dtype in ("float16", "float64"):
-        for m, k, n in ((2, 4, 3), (48, 64, 40)):
+        for m, k, n in ((48, 64, 40),):
             x, w, bias = (a.astype(dtype) for a in (floats(m, k), floats(k, n), floats(n)))
             for what in ("MatMul", "MatMul+Add", "Gemm", "Gemm+Relu", "Transpose+Gemm", "Gemm transposed"):
                 known = {"w": w, "bias": bias, "v": w.T.copy()}

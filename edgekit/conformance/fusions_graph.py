@@ -118,12 +118,14 @@ _TEXTS = {
     "LSTM squeezed": "r = Reshape(x, sequence) z, h = GRU<hidden_size = 4>(r, gw, gr, gb)"
     " q = Squeeze(z, one) y = Relu(q)",
 }  # fmt: skip
+# What is tried with two shapes, for the sake of dtypes that have code of their own.
+_TWICE = frozenset({"Where", "layout", "arithmetic", "reduction", "activation"})
 _TO_LAST, _TO_FIRST = "Transpose<perm = [0, 2, 3, 1]>", "Transpose<perm = [0, 3, 1, 2]>"
 _RANKS = {"NonZero+GatherND": "y::1", "IsInf+ReduceSum": "y:bool"}
 
 
 def cases() -> tuple[Case, ...]:
-    """Return the cases, about 200: each with a shape that is known, and with one that is not."""
+    """Return the cases, about 310: each with a shape that is known, and with one that is not."""
     return (*_rewritten(), *_recurrent(), *_typed())
 
 
@@ -133,7 +135,7 @@ def _constants() -> dict[str, Array]:
         for name, value in {"nought": 0, "unit": 1, "half": 0.5, "half2": 0.5, "deuce": 2}.items()
     }
     lists = {
-        "zero": [0], "one": [1], "two": [2], "three": [3], "most": [2**31 - 1], "s0": 0, "s1": 1, "s2": 2, "s3": 3,
+        "zero": [0], "one": [1], "two": [2], "three": [3], "most": [2**63 - 1], "s0": 0, "s1": 1, "s2": 2, "s3": 3,
         "ordered": [0, 1], "ones": [1, 1, 1, 1], "pads": [0, 1, 0, 0, 0, 0, 1, 0], "twice": [1, 2, 1, 1],
         "flat": [2, -1],
         "rows": [-1, 4], "shape": [2, 3, 4, 4], "minus": [-1], "all": [0, 1, 2, 3], "sizes": [1, 2], "pair": [2, 3],
@@ -233,7 +235,7 @@ def _typed() -> Iterator[Case]:
             texts["products"] = "t = Transpose<perm = [0, 2, 1]>(x) y = MatMul(x, t)"
         further = {"three": np.array([1, 2, 3]), "pads": np.array([0, 1, 0, 0, 0, 1])}
         for what, text in texts.items():
-            for shape in ((2, 3, 4), (5, 3, 12)):
+            for shape in ((2, 3, 4), (5, 3, 12)) if what in _TWICE else ((2, 3, 4),):
                 x = {"x": integers(*shape, high=9).astype(dtype)}
                 name = f"typed {what} {dtype} {shape[0]}"
                 yield case(name, text, x, used(text, known | further), outputs=f"y:{dtype}")

@@ -95,7 +95,7 @@ _SHARED: dict[str, Array] = {
 
 
 def cases() -> tuple[Case, ...]:
-    """Return the cases, about 250."""
+    """Return the cases, about 270."""
     return (*_around(), *_convolutions(), *_products(), *_integers(), *_dynamic(), *_few_bits(), *_residual())
 
 
@@ -160,7 +160,7 @@ def _linear_convolutions(scheme: Scheme) -> Iterator[Case]:
 def _products() -> Iterator[Case]:
     end = " rq = QuantizeLinear(r, s, z) y = DequantizeLinear(rq, s, z)"
     start = "w = DequantizeLinear<axis = 1>(wq, sw, zw) "
-    for scheme in SCHEMES:
+    for scheme in SCHEMES[:3]:
         for m, k, n in ((2, 4, 3), (64, 96, 80)):
             known = _SHARED | scheme.scales(n)
             known["wq"] = integers(k, n, high=100).astype(scheme.weights)
@@ -248,7 +248,7 @@ def _few_bits() -> Iterator[Case]:
 
 def _residual() -> Iterator[Case]:
     """Yield whole quantized networks of a few layers."""
-    for scheme in SCHEMES:
+    for scheme in SCHEMES[:3]:
         known = _SHARED | scheme.scales(8)
         known["wq"] = integers(8, 8, 3, 3, high=60).astype(scheme.weights)
         known["bq"] = integers(8, low=-100, high=100, dtype="int32")

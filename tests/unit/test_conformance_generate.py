@@ -113,3 +113,22 @@ def test_what_is_random_has_no_answer() -> None:
     made = generate.generated([case(text, {"x": floats(1, 2)}, {})])
     assert made
     assert all(c.outputs == () for c in references.by_evaluator(made))
+
+
+def test_a_second_case_is_of_another_template() -> None:
+    small, large = (
+        relu(),
+        case(one_node("y = Relu(x)", "float[2, 2] x => float[2, 2] y"), {"x": floats(1, -2, 3, 4).reshape(2, 2)}, {}),
+    )
+    first, second = by_key(generate.generated([small, large])), by_key(generate.again([small, large], {"Relu"}))
+    assert second.keys() == first.keys()
+    assert {c.inputs[0].shape for c in first.values()} == {small.inputs[0].shape}
+    assert {c.inputs[0].shape for c in second.values()} == {(2, 2)}
+    assert generate.again([small, large], {"Abs"}) == ()
+
+
+def test_a_second_case_without_another_template_has_other_numbers() -> None:
+    first, second = by_key(generate.generated([cast()])), by_key(generate.again([cast()], {"Cast"}))
+    pairs = [(first[key].inputs[0].array, made.inputs[0].array) for key, made in second.items()]
+    assert pairs
+    assert all(a is not None and b is not None and a.tolist() == b.tolist()[::-1] for a, b in pairs)
