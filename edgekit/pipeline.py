@@ -3,12 +3,14 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from edgekit import parity, resources
+from edgekit import parity, resources, runtime_trim
 from edgekit.bundle import sizes, web
 from edgekit.bundle.destination import check as check_destination
 from edgekit.bundle.open import open_bundle
+from edgekit.bundle.runtime_files import CutRuntimes, NetChoice
 from edgekit.bundle.sizes import FileSizes
 from edgekit.check import run as checking
 from edgekit.check.finding import Finding
@@ -22,7 +24,11 @@ from edgekit.model import io as model
 from edgekit.parity import ParityOptions, ParityResult
 from edgekit.progress import Progress, silent
 from edgekit.records.cases import CaseSet, Grade
+from edgekit.runtime import pins
+from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.locate import locate
+from edgekit.runtime.pins import Variant
+from edgekit.runtime_trim import Misses, RuntimeSize, TrimmedVariant, missed
 from edgekit.targets import load as targets
 from edgekit.targets.load import Target
 from edgekit.trim import run as trimming
@@ -41,7 +47,9 @@ class BuildConfig:
 
     ``runtime``: an onnxruntime-web dist folder instead of the pinned one. ``title``: what the page shows; default: the
     model file's name without its ending. ``force``: replace a bundle that is there. ``trim``: ship a trimmed model
-    where that is proven.
+    where that is proven. ``trim_runtime``: ship a runtime cut to what the model needs, where that is proven; ``net``:
+    which stock runtime then serves a miss. ``profiles``: run records of devices that missed functions, which are kept.
+    ``browser``: the Chromium in which the model is recorded; default: one that is found.
     """
 
     model: Path
@@ -53,6 +61,10 @@ class BuildConfig:
     force: bool = False
     targets_dir: Path | None = None
     trim: bool = True
+    trim_runtime: bool = True
+    net: NetChoice = "cpu"
+    profiles: tuple[Path, ...] = ()
+    browser: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,7 @@ class BuildResult:
     """What ``build`` made. ``left_out``: golden cases that were tried and are not in it, and why, in words.
 
     ``trim``: how the model that it ships was trimmed; None where it ships the model as it came, for ``untrimmed``.
+    ``runtimes``: what became of each variant's runtime; empty where it was not to be trimmed.
     """
 
     folder: Path
@@ -80,6 +93,7 @@ class BuildResult:
     warnings: tuple[str, ...]
     trim: Plan | None = None
     untrimmed: str = ""
+    runtimes: tuple[RuntimeSize, ...] = ()
 
 
 def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
@@ -103,25 +117,32 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
     _refuse(config.model, target.id, findings)
     surveyed = facts.survey(loaded)
     runtime = locate(config.runtime, progress=progress)
+    variants = pins.load().chosen(target.runtime.variants, f"Target '{target.id}'")
+    reported = [missed(path) for path in config.profiles]
     cases = golden.make(loaded, surveyed, target, config.cases, progress=progress)
     # Beside the bundle, on the same disk: a link stays a link, and weights need no copy.
     with temporary_folder(Path(os.path.realpath(config.output))) as folder:
         shipped = Shipped(loaded, surveyed, findings, cases)
         if config.trim:
             shipped = ship.choose(shipped, target, folder, config.cases.limits, progress=progress)
-        manifest = web.build(
-            config.output,
+        write = partial(
+            web.build,
             model=shipped.model,
             facts=shipped.facts,
             target=target,
             runtime=runtime,
             cases=shipped.cases,
             title=config.title or config.model.stem,
-            force=config.force,
             image=config.cases.image,
             plan=shipped.plan,
             progress=progress,
         )
+        runtimes: tuple[TrimmedVariant, ...] = ()
+        if config.trim_runtime:
+            draft = folder / "draft"
+            write(draft, force=False, copies=False)
+            runtimes = _trimmed(config, draft, shipped, runtime, variants, reported, folder, progress)
+        manifest = write(config.output, force=config.force, cut=_cut(runtimes, config.net) if runtimes else None)
     return BuildResult(
         folder=config.output,
         target=target.id,
@@ -132,7 +153,41 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
         warnings=(*_check_warnings(shipped.findings), *_case_warnings(cases), *sizes.warnings(manifest, target)),
         trim=shipped.plan,
         untrimmed=shipped.reason,
+        runtimes=runtime_trim.sizes(manifest, runtime, variants, runtimes) if runtimes else (),
     )
+
+
+def _trimmed(
+    config: BuildConfig,
+    draft: Path,
+    shipped: Shipped,
+    runtime: RuntimeDist,
+    variants: Sequence[Variant],
+    reported: Sequence[Misses],
+    folder: Path,
+    progress: Progress,
+) -> tuple[TrimmedVariant, ...]:
+    work = folder / "runtimes"
+    work.mkdir()
+    groups: dict[str, set[int]] = {}
+    for misses in reported:
+        for variant, numbers in misses.items():
+            groups.setdefault(variant, set()).update(numbers)
+    return runtime_trim.trim(
+        draft,
+        shipped.model,
+        runtime,
+        variants,
+        work,
+        reported=groups,
+        browser_path=config.browser,
+        progress=progress,
+    )
+
+
+def _cut(runtimes: Sequence[TrimmedVariant], net: NetChoice) -> CutRuntimes:
+    wasm = {one.variant: one.wasm for one in runtimes if one.wasm is not None}
+    return CutRuntimes(wasm, net, runtime_trim.plan(runtimes, net))
 
 
 def check(

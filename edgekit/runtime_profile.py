@@ -6,6 +6,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -15,21 +16,20 @@ from edgekit.conformance import contrib, coverage, generate
 from edgekit.conformance.cases import Case
 from edgekit.conformance.suite import Reply
 from edgekit.errors import ParityError, UsageError
-from edgekit.files import sha256_bytes
+from edgekit.files import sha256_bytes, write_atomic
 from edgekit.model import walk
 from edgekit.progress import Progress, silent
 from edgekit.runners import conformance as browser
-from edgekit.runtime import kernels
+from edgekit.runtime import kernels, locate, pins
+from edgekit.runtime import profile as profiles
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
 from edgekit.runtime.profile import ModelFunctions, OperatorFunctions, Profile, TextPlace
-from edgekit.runtime.recording import recording_dist
-from edgekit.wasm import texts
+from edgekit.runtime.recording import THREADS, entered_by_chance, recording_dist
+from edgekit.wasm import sections, texts
 from edgekit.wasm.binary import EditError, WasmError
 from edgekit.wasm.module import Module, parse
 
-# More threads than one take paths of their own: the pool, its queues, its waiting.
-_THREADS = (1, 4)
 _NOTHING_DONE = "test_identity"
 # Only the first case of a page starts the runtime, and a page replays thousands: what is start-up's alone is entered by
 # fewer cases than one in this many.
@@ -40,6 +40,47 @@ _FAILING_OPERATORS = 3
 _READ = re.compile(
     rb"^\s*(?:(?:tensor|seq|map|optional|sparse_tensor|opaque)\(|\{|<)|[A-Za-z0-9_]\s*=\s*[A-Za-z0-9_.]+\s*[(<{]"
 )
+
+
+@dataclass(frozen=True)
+class Written:
+    """A profile that was measured: how many functions the build has, start-up enters, and of how many operators."""
+
+    variant: str
+    functions: int
+    start: int
+    operators: int
+    bytes: int
+    path: Path
+
+
+def write(
+    runtime_dir: Path | None,
+    variant_ids: Sequence[str],
+    output: Path | None,
+    *,
+    browser_path: Path | None = None,
+    progress: Progress = silent,
+) -> tuple[Written, ...]:
+    """Measure variants of a runtime (all that it holds, where none is named) and write their profiles.
+
+    ``runtime_dir`` None: the pinned build. ``output`` None: the folder in the cache where ``build`` looks. Raises
+    UsageError for a folder or variant that is not there, and what ``measure`` raises.
+    """
+    dist = locate.locate(runtime_dir, progress=progress)
+    held = [one.id for one in pins.load().variants if all(name in dist.files for name in one.files)]
+    chosen = pins.load().chosen(variant_ids or held, "--variant")
+    dist.require(chosen)
+    cases = suite(progress=progress)
+    found = []
+    for variant in chosen:
+        profile = measure(dist, variant, cases, browser_path=browser_path, progress=progress)
+        path = (output or profiles.cached()) / profiles.file_name(profile.wasm_sha256)
+        data = profiles.to_bytes(profile)
+        write_atomic(path, data)
+        operators = len({(one.domain, one.op_type) for one in profile.operators})
+        found.append(Written(variant.id, profile.count, len(profile.start), operators, len(data), path))
+    return tuple(found)
 
 
 def suite(*, progress: Progress = silent) -> tuple[Case, ...]:
@@ -64,13 +105,10 @@ def measure(
     """
     recorder, recording = recording_dist(dist, variant)
     nothing = next(case for case in cases if case.name == _NOTHING_DONE)
-    replies: list[tuple[Case, Reply]] = []
-    starts: list[frozenset[int]] = []
-    for threads in _THREADS:
-        # Several threads matter where sessions do some work; one node of each kind has been seen by then.
-        chosen = (
-            cases if threads == 1 else [case for case in cases if case.operator is None or case.source == "standard"]
-        )
+    runs: list[_Run] = []
+    for threads in THREADS:
+        # Several threads matter where sessions do some work; one node of each kind with each dtype has been seen then.
+        chosen = cases if threads == 1 else [c for c in cases if c.operator is None or c.source == "standard"]
         done = browser.replay(
             [nothing, *chosen],
             variant,
@@ -81,32 +119,50 @@ def measure(
             gpu="software",
             progress=progress,
         )
-        starts.append(functions(done.replies[0]))
-        replies += zip(chosen, done.replies[1:], strict=True)
-    start = starts[0].union(*starts[1:])
-    wasm = (dist.folder / variant.wasm).read_bytes()
+        replies = tuple(zip(chosen, done.replies[1:], strict=True))
+        runs.append(_Run(_functions(done.replies[0]), replies))
     progress(f"Reading {variant.wasm}")
     try:
-        module = parse(wasm)
-        known, found = kernels.find(module), _texts(module, _start_alone(start, [reply for _, reply in replies]))
+        return _profile(dist, variant, runs)
     except (EditError, WasmError) as error:
-        raise UsageError(f"{variant.wasm} cannot be read: {error}") from error
+        raise UsageError(f"{variant.wasm} cannot be read: {str(error).rstrip('.')}.") from error
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What one number of threads gave: the functions of the first session, and each case with what became of it."""
+
+    start: frozenset[int]
+    replies: tuple[tuple[Case, Reply], ...]
+
+    def functions(self) -> frozenset[int]:
+        return self.start.union(*(entered for _, _, entered in _recorded(self.replies)))
+
+
+def _profile(dist: RuntimeDist, variant: Variant, runs: Sequence[_Run]) -> Profile:
+    wasm = (dist.folder / variant.wasm).read_bytes()
+    module = parse(wasm)
+    start = frozenset[int]().union(*(run.start for run in runs))
+    replies = [entry for run in runs for entry in run.replies]
+    one = runs[0].functions()
+    several = frozenset[int]().union(*(run.functions() for run in runs[1:]))
     return Profile(
         dist.package,
         dist.version,
         variant.id,
         sha256_bytes(wasm),
-        recording.functions,
+        len(sections.functions(module)),
         start,
         _failures(replies) - start,
+        (several - one) | entered_by_chance(module, one, several),
         _of_operators(replies, start),
         _of_models(replies, start),
-        known,
-        found,
+        kernels.find(module),
+        _texts(module, _start_alone(start, replies)),
     )
 
 
-def functions(reply: Reply) -> frozenset[int]:
+def _functions(reply: Reply) -> frozenset[int]:
     """Return the functions that a case entered. Raises ParityError when its runtime did not record."""
     if reply.functions is None:
         raise ParityError(f"The runtime did not record what a case entered: {reply.error}")
@@ -123,9 +179,9 @@ def _recorded(replies: Iterable[tuple[Case, Reply]]) -> Iterable[tuple[Case, Rep
     return ((case, reply, of_bits(reply.functions)) for case, reply in replies if reply.functions is not None)
 
 
-def _start_alone(start: Set[int], replies: Sequence[Reply]) -> frozenset[int]:
+def _start_alone(start: Set[int], replies: Sequence[tuple[Case, Reply]]) -> frozenset[int]:
     """Return what only start-up enters."""
-    counts = Counter(k for reply in replies if reply.functions is not None for k in of_bits(reply.functions))
+    counts = Counter(k for _, _, entered in _recorded(replies) for k in entered)
     most = max(1, len(replies) // _PAGE_CASES)
     return frozenset(k for k in start if counts[k] <= most)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import brotli
 
 from edgekit.errors import EdgekitError
-from edgekit.files import sha256_bytes, write_atomic
+from edgekit.files import sha256_bytes, sha256_file, write_atomic
 from edgekit.progress import Progress, silent
 from edgekit.runtime import cache
 
@@ -66,6 +66,13 @@ def write_copies(paths: Sequence[Path], *, progress: Progress = silent) -> tuple
 def prepare(paths: Sequence[Path], *, progress: Progress = silent) -> None:
     """Fill the cache with the copies of ``paths``, so that a later ``write_copies`` does not have to wait."""
     _run(paths, lambda task, copy: None, progress)
+
+
+def known_brotli_bytes(path: Path) -> int | None:
+    """Return the bytes of the file's ``.br`` copy where the cache holds one, without making it."""
+    brotli_task = _tasks(path)[0]
+    copy = _cached(cache.folder() / "compressed" / brotli_task.settings, sha256_file(path))
+    return None if copy is None else len(copy)
 
 
 def _run(paths: Iterable[Path], keep: Callable[[_Task, bytes], None], progress: Progress) -> None:

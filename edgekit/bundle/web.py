@@ -7,9 +7,10 @@ from typing import Any
 
 import edgekit
 from edgekit import render, resources
-from edgekit.bundle import compress, page
+from edgekit.bundle import compress, page, runtime_files
 from edgekit.bundle.destination import check as check_destination
 from edgekit.bundle.open import CASES, TENSORS, is_safe_path
+from edgekit.bundle.runtime_files import CutRuntimes
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts.survey import Facts
 from edgekit.files import json_bytes, replace_folder, sha256_bytes
@@ -29,6 +30,7 @@ from edgekit.trim import plan as plans
 from edgekit.trim.plan import Plan
 
 PLAN = "trim.json"
+RUNTIME_PLAN = "runtime-trim.json"
 # Scripts of pages that edgekit opens for itself, which no bundle has.
 _OWN_PAGES = ("conformance", "recording")
 _CHUNK_BYTES = 1 << 20
@@ -46,12 +48,15 @@ def build(
     force: bool,
     image: ImageOptions | None = None,
     plan: Plan | None = None,
+    cut: CutRuntimes | None = None,
+    copies: bool = True,
     progress: Progress = silent,
 ) -> Manifest:
     """Write the bundle to ``destination``, whole or not at all; the same inputs give the same bytes.
 
     ``image``: how pictures became inputs of the golden cases; the page makes a visitor's picture an input in that way.
-    ``plan``: how ``model`` was trimmed, if it was; it stays in the bundle.
+    ``plan``: how ``model`` was trimmed, if it was; it stays in the bundle. ``cut``: what of the runtime was; None: it
+    is shipped as published. ``copies``: add precompressed copies of what is large.
 
     Raises UsageError when ``destination`` exists and is no bundle, or is one and ``force`` is false, and when the
     runtime lacks a variant of the target; ModelError when the model's external files cannot be laid out; LimitError
@@ -66,12 +71,14 @@ def build(
     def fill(temporary: Path) -> None:
         progress("Writing the bundle")
         writer = _Writer(temporary)
-        _add_runtime(writer, runtime, variants)
+        runtimes = runtime_files.add(writer, runtime, variants, cut or CutRuntimes())
         model_path, external_data = _add_model(writer, model)
         _check_model(writer.entries[model_path], cases, model)
         _add_cases(writer, cases)
         if plan is not None:
             writer.add_bytes(PLAN, json_bytes(plans.to_json(plan)))
+        if cut is not None:
+            writer.add_bytes(RUNTIME_PLAN, json_bytes(cut.plan))
         _add_page(writer)
         config = page.config(
             writer.entries,
@@ -83,9 +90,12 @@ def build(
             model_path=model_path,
             external_data=external_data,
             image=image,
+            trimmed=runtimes.trimmed,
+            nets=runtimes.nets,
         )
         _add_index(writer, config)
-        writer.add_copies(progress)
+        if copies:
+            writer.add_copies(progress)
         entry = ModelEntry(model_path, writer.entries[model_path].sha256, cases.original_sha256)
         manifest = _manifest(writer, target, config["title"], entry, runtime, variants)
         writer.add_bytes(manifests.NAME, json_bytes(manifests.to_json(manifest)))
@@ -107,13 +117,16 @@ class _Writer:
         self._place(path).write_bytes(data)
         self.entries[path] = FileEntry(path, sha256_bytes(data), len(data))
 
-    def add_file(self, path: str, source: Path) -> None:
+    def add_file(self, path: str, source: Path, sha256: str | None = None) -> None:
+        """Copy a file. Raises ValueError when it is not the one with this hash."""
         digest, count = hashlib.sha256(), 0
         with self._place(path).open("xb") as stream:
             for chunk in _chunks(source):
                 stream.write(chunk)
                 digest.update(chunk)
                 count += len(chunk)
+        if sha256 not in (None, digest.hexdigest()):
+            raise ValueError(f"{source} has another hash")
         self.entries[path] = FileEntry(path, digest.hexdigest(), count)
 
     def add_copies(self, progress: Progress) -> None:
@@ -140,17 +153,6 @@ def _chunks(source: Path) -> Iterator[bytes]:
         raise UsageError(
             f"{source} cannot be read: {error.strerror}.", hint="Is the file still there, and may you read it?"
         ) from error
-
-
-def _add_runtime(writer: _Writer, runtime: RuntimeDist, variants: Iterable[Variant]) -> None:
-    for name in sorted({name for variant in variants for name in variant.files}):
-        path = f"runtime/{name}"
-        writer.add_file(path, runtime.folder / name)
-        if writer.entries[path].sha256 != runtime.files[name]:
-            raise UsageError(
-                f"{runtime.folder / name} changed while the bundle was built.", hint="Run the command again."
-            )
-    writer.add_bytes("runtime/LICENSE.txt", pins.load().license_text.encode())
 
 
 def _add_model(writer: _Writer, model: LoadedModel) -> tuple[str, list[tuple[str, str]]]:

@@ -8,11 +8,13 @@ from typing import Any
 import click
 
 from edgekit import console, pipeline
+from edgekit.bundle.runtime_files import NETS
 from edgekit.cli import case_options, options, program, trim
 from edgekit.console import Column
 from edgekit.pipeline import BuildConfig, BuildResult
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
+from edgekit.runtime_trim import RuntimeSize
 
 
 @click.command()
@@ -36,6 +38,16 @@ from edgekit.records.jsonable import jsonable
 @click.option("--no-trim", is_flag=True,
               help="Ship the model as it came. Else what its answers do not need is removed, and each step "
               "proven.")  # fmt: skip
+@click.option("--no-trim-runtime", is_flag=True,
+              help="Ship onnxruntime-web as published. Else each variant is cut to the functions that the model "
+              "needs, and proven to answer the same, bit by bit.")  # fmt: skip
+@click.option("--net", type=click.Choice(NETS), default="cpu", show_default=True,
+              help="Which stock runtime takes over when a cut one misses a function: the one for the CPU for every "
+              "variant, that of each variant, or none.")  # fmt: skip
+@click.option("--add-profile", "profiles", multiple=True, type=click.Path(path_type=Path), metavar="RUN",
+              help="A run record of a device that missed functions; they are kept. Repeatable.")  # fmt: skip
+@click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE",
+              help="The Chromium in which the model's needs of the runtime are recorded.")  # fmt: skip
 @click.option("--runtime", type=click.Path(path_type=Path), metavar="DIR",
               help="Take onnxruntime-web from this dist folder. Default: the pinned build, fetched once.")  # fmt: skip
 @options.targets_dir_option
@@ -56,6 +68,7 @@ def command(model: Path, as_json: bool, **values: Any) -> None:
         return
     print_cases(result)
     print_files(result)
+    print_runtimes(result)
     print_remarks(result)
     folder = shlex.quote(str(result.folder))
     console.talk(console.visible(f"\nBuilt {result.folder}\nProve it:  {program.name()} parity {folder}"))
@@ -78,6 +91,10 @@ def _config(model: Path, values: dict[str, Any]) -> BuildConfig:
         force=values["force"],
         targets_dir=values["targets_dir"],
         trim=not values["no_trim"],
+        trim_runtime=not values["no_trim_runtime"],
+        net=values["net"],
+        profiles=values["profiles"],
+        browser=values["browser_path"],
     )
 
 
@@ -99,6 +116,29 @@ def print_files(result: BuildResult) -> None:
     brotli = sum(f.brotli_bytes or f.raw_bytes for f in result.files)
     rows.append(["all", _bytes(raw), _bytes(gzip), _bytes(brotli)])
     console.table(f"{result.folder} ({result.target})", columns, rows)
+
+
+def print_runtimes(result: BuildResult) -> None:
+    """Show what a visitor loads of each variant's runtime, beside the stock one, and what could not be cut."""
+    if not result.runtimes:
+        return
+    columns = [Column("runtime (brotli)"), *(Column(n, number=True) for n in ("stock", "trimmed", "ratio"))]
+    columns += [Column("functions", number=True), Column("proven with", spare=1)]
+    console.table("The runtime, cut to what the model needs", columns, [_runtime_row(one) for one in result.runtimes])
+    for one in result.runtimes:
+        for said in (one.reason and f"shipped as published: {one.reason}", one.note):
+            if said:
+                console.talk(console.visible(f"runtime {one.variant}: {said}"))
+
+
+def _runtime_row(one: RuntimeSize) -> list[str]:
+    if not one.functions:
+        return [one.variant, _bytes(one.stock_brotli_bytes), "as published", "", "", ""]
+    stock, now = one.stock_brotli_bytes, one.brotli_bytes
+    ratio = "–" if stock is None or now is None else f"{now / stock:.2f}"
+    threads = " and ".join(map(str, one.proven))
+    proven = f"{threads} threads" if threads else "not proven here"
+    return [one.variant, _bytes(stock), _bytes(now), ratio, f"{one.kept:,} of {one.functions:,}", proven]
 
 
 def print_remarks(result: BuildResult) -> None:

@@ -1,6 +1,7 @@
-"""``edgekit runtime``: show what is cached of the pinned onnxruntime-web, or fetch it."""
+"""``edgekit runtime``: show what is cached of the pinned onnxruntime-web, fetch it, or measure a build."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
@@ -17,7 +18,7 @@ from edgekit.runtime.cache import CachedRuntime
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """Show or fetch the pinned onnxruntime-web.
+    """Show or fetch the pinned onnxruntime-web, or measure what a build's functions are for.
 
     \b
     Example:
@@ -39,8 +40,53 @@ def fetch(as_json: bool) -> None:
     """
     with console.progress() as progress:
         dist = fetching.fetch(progress=progress)
+        fetching.optimizer(progress=progress)
         compress.prepare([dist.folder / name for name in dist.files], progress=progress)
     _show(cache.look(), as_json)
+
+
+@command.command()
+@click.option("--runtime", "runtime_dir", type=click.Path(path_type=Path), metavar="DIR",
+              help="Measure the onnxruntime-web in this dist folder. Default: the pinned build.")  # fmt: skip
+@click.option("--variant", "variants", multiple=True, metavar="ID",
+              help="Measure this variant only. Repeatable. Default: every variant that the folder holds.")  # fmt: skip
+@click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE", help="The Chromium to use.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="DIR",
+              help="Where to write the profiles. Default: edgekit's cache, where 'edgekit build' finds them.")  # fmt: skip
+@json_option
+def profile(
+    runtime_dir: Path | None,
+    variants: tuple[str, ...],
+    browser_path: Path | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure which functions of a runtime each operator needs, so that 'edgekit build' can cut it.
+
+    edgekit comes with the profiles of the pinned build. Another version of onnxruntime-web, or a build of your own,
+    needs its own: thousands of small models run on a recording build of it in Chromium, some minutes a variant.
+
+    \b
+    Example:
+      edgekit runtime profile --runtime node_modules/onnxruntime-web/dist --variant wasm
+    """
+    from edgekit import runtime_profile  # takes seconds to import, and the other commands do not need it
+
+    with console.progress() as progress:
+        measured = runtime_profile.write(runtime_dir, variants, output, browser_path=browser_path, progress=progress)
+    rows = [asdict(one) for one in measured]
+    if as_json:
+        console.data_json(jsonable(rows))
+        return
+    numbers = ("functions", "start-up", "operators", "bytes")
+    console.table(
+        "Profiles",
+        [console.Column("variant"), *(console.Column(name, number=True) for name in numbers), console.Column("file")],
+        [
+            [one.variant, f"{one.functions:,}", f"{one.start:,}", f"{one.operators:,}", f"{one.bytes:,}", str(one.path)]
+            for one in measured
+        ],
+    )
 
 
 def _show(cached: CachedRuntime, as_json: bool) -> None:

@@ -42,7 +42,7 @@ def choose(
     shared = _shared(profile.operators, SHARED_ALONE if alone else SHARED_WITH_RECORDING)
     failures = profile.failures if alone else frozenset()
     parts: list[tuple[str, Set[int]]] = [
-        ("start-up and sessions", profile.start | failures | shared),
+        ("start-up and sessions", profile.start | profile.threads | failures | shared),
         ("the model's operators", _of_operators(profile, operators, whole=alone)),
         ("fused operators", _fused(profile, operators, optimized) if alone else frozenset()),
         ("the model, recorded", frozenset(recorded or ())),
@@ -60,7 +60,7 @@ def choose(
 
 def every(profile: Profile, domain: str) -> Keep:
     """Return what every operator of one domain needs ("" is ai.onnx), in each dtype and version that was measured."""
-    functions = set(profile.start | profile.failures)
+    functions = set(profile.start | profile.threads | profile.failures)
     for one in profile.operators:
         if one.domain == domain:
             functions |= one.functions

@@ -66,7 +66,8 @@ class TextPlace:
 class Profile:
     """``start``: what every page enters before its first session, and in a session with one node that does nothing.
 
-    ``failures``: what sessions and runs that fail enter, whatever the operator. ``count``: of all functions.
+    ``failures``: what sessions and runs that fail enter, whatever the operator. ``threads``: what more
+    threads than one enter, or may at another time. ``count``: of all functions.
     """
 
     package: str
@@ -76,6 +77,7 @@ class Profile:
     count: int
     start: frozenset[int]
     failures: frozenset[int]
+    threads: frozenset[int]
     operators: tuple[OperatorFunctions, ...]
     models: tuple[ModelFunctions, ...]
     kernels: Kernels | None
@@ -130,6 +132,7 @@ def to_bytes(profile: Profile) -> bytes:
         "count": profile.count,
         "start": _steps(profile.start),
         "failures": _steps(profile.failures),
+        "threads": _steps(profile.threads),
         "clusters": [_steps(cluster) for cluster in clusters],
         "operators": [
             [one.domain, one.op_type, one.since, list(one.dtypes), _steps(numbers)]
@@ -178,6 +181,7 @@ def _read(document: Mapping[str, Any]) -> Profile:
         document["count"],
         frozenset(_numbers(document["start"])),
         frozenset(_numbers(document["failures"])),
+        frozenset(_numbers(document["threads"])),
         tuple(
             OperatorFunctions(domain, op_type, since, tuple(dtypes), joined(steps))
             for domain, op_type, since, dtypes, steps in document["operators"]

@@ -1,0 +1,293 @@
+"""Cut the runtime of a bundle to what its model needs, and prove that the answers stay the same, bit by bit.
+
+The model's golden cases run on a recording build; that and the runtime's profile say what to keep. Then they run on
+what was cut, beside what the recording build answered. A variant that cannot be proven is shipped as it was published.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from edgekit.bundle import compress
+from edgekit.errors import EdgekitError, MissingToolError, UsageError
+from edgekit.facts import study
+from edgekit.facts.operators import Operator
+from edgekit.files import sha256_bytes
+from edgekit.model.io import LoadedModel
+from edgekit.progress import Progress, silent
+from edgekit.records import store
+from edgekit.records.jsonable import jsonable
+from edgekit.records.manifest import Manifest
+from edgekit.records.tensors import Value, same_bits
+from edgekit.runners import recording
+from edgekit.runners.recording import Job, RecordedRun
+from edgekit.runtime import cut, fetch, keep
+from edgekit.runtime import profile as profiles
+from edgekit.runtime.dist import RuntimeDist
+from edgekit.runtime.keep import Keep
+from edgekit.runtime.pins import Variant
+from edgekit.runtime.profile import Profile
+from edgekit.runtime.recording import THREADS, recording_dist
+
+# A miss while a cut runtime is proven names a group of functions, which is then kept. More rounds than this, and the
+# profile is not of such a model at all.
+_ROUNDS = 3
+
+Source = Literal["profile", "recording"]
+
+
+@dataclass(frozen=True)
+class TrimmedVariant:
+    """One variant's runtime: ``wasm`` is what is shipped, None where it is the stock one, for ``reason``.
+
+    ``sources``: what told which functions to keep. ``kept``, ``functions``: how many functions are kept, of how many.
+    ``steps``: what each step of the cutting did. ``proven``: the threads with which golden cases answered the same on
+    it, bit by bit. ``note``: what else there is to say.
+    """
+
+    variant: str
+    stock_sha256: str
+    stock_bytes: int
+    wasm: bytes | None
+    sources: tuple[Source, ...] = ()
+    kept: int = 0
+    functions: int = 0
+    added: tuple[tuple[str, int], ...] = ()
+    steps: tuple[cut.Step, ...] = ()
+    proven: tuple[int, ...] = ()
+    reason: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RuntimeSize:
+    """What became of one variant's runtime, and what a visitor loads of it (brotli, as the bundle holds it).
+
+    ``stock_brotli_bytes`` None: the stock file was not compressed on this machine ('edgekit runtime fetch' does that).
+    ``bytes`` and ``brotli_bytes`` are the stock ones where it is shipped as published, for ``reason``.
+    """
+
+    variant: str
+    stock_bytes: int
+    stock_brotli_bytes: int | None
+    bytes: int
+    brotli_bytes: int | None
+    kept: int
+    functions: int
+    sources: tuple[Source, ...]
+    proven: tuple[int, ...]
+    reason: str
+    note: str
+
+
+Misses = Mapping[str, frozenset[int]]
+
+
+def missed(path: Path) -> Misses:
+    """Return by variant the groups of functions that a device missed, as its run record in ``path`` says.
+
+    Raises UsageError where there is no record, or one without misses.
+    """
+    record = store.load_run(path).record
+    found: dict[str, set[int]] = {}
+    for miss in () if record is None else record.misses:
+        # A page tells the number of a stub less 1.
+        found.setdefault(miss.variant, set()).update(number + 1 for number in miss.functions)
+    if not any(found.values()):
+        raise UsageError(
+            f"{path} tells of no function that a trimmed runtime missed.",
+            hint="'edgekit parity' keeps the run record of a bundle with --record.",
+        )
+    return {variant: frozenset(numbers) for variant, numbers in found.items()}
+
+
+def plan(runtimes: Sequence[TrimmedVariant], net: str) -> dict[str, Any]:
+    """Return what the bundle says of its runtimes, as JSON: what was cut, told by what, and proven how."""
+    rows = [{name: value for name, value in asdict(one).items() if name != "wasm"} for one in runtimes]
+    document: dict[str, Any] = jsonable({"format": 1, "net": net, "group": profiles.GROUP, "runtimes": rows})
+    return document
+
+
+def sizes(
+    manifest: Manifest, runtime: RuntimeDist, variants: Sequence[Variant], runtimes: Sequence[TrimmedVariant]
+) -> tuple[RuntimeSize, ...]:
+    """Return what each of ``variants`` weighs in the bundle of ``manifest``, beside the stock one."""
+    entries = {entry.path: entry.bytes for entry in manifest.files}
+    return tuple(
+        RuntimeSize(
+            one.variant,
+            one.stock_bytes,
+            compress.known_brotli_bytes(runtime.folder / variant.wasm),
+            entries[f"runtime/{variant.wasm}"],
+            entries.get(f"runtime/{variant.wasm}.br"),
+            one.kept,
+            one.functions,
+            one.sources,
+            one.proven,
+            one.reason,
+            one.note,
+        )
+        for variant, one in zip(variants, runtimes, strict=True)
+    )
+
+
+def trim(
+    draft: Path,
+    model: LoadedModel,
+    runtime: RuntimeDist,
+    variants: Sequence[Variant],
+    work: Path,
+    *,
+    reported: Mapping[str, Collection[int]] | None = None,
+    browser_path: Path | None = None,
+    progress: Progress = silent,
+) -> tuple[TrimmedVariant, ...]:
+    """Cut each of ``variants`` of ``runtime`` to what ``model`` needs; one answer a variant, in their order.
+
+    ``draft``: a bundle with that model and its golden cases. ``work``: an empty folder. ``reported``: by variant, the
+    groups of functions that devices missed before. Without a browser the profile alone must do, with a margin.
+    """
+    known = [(variant, profiles.find(runtime.files[variant.wasm])) for variant in variants]
+    chosen = [(variant, profile) for variant, profile in known if profile is not None]
+    operators = _operators(model) if chosen else ()
+    recorded = _recorded(draft, runtime, [variant for variant, _ in chosen], browser_path, progress)
+    optimizer = _optimizer(progress)
+    found = []
+    for variant, profile in known:
+        stock = TrimmedVariant(variant.id, runtime.files[variant.wasm], 0, None)
+        stock = replace(stock, stock_bytes=(runtime.folder / variant.wasm).stat().st_size)
+        if profile is None:
+            reason = "no profile of this build is at hand ('edgekit runtime profile' measures one)"
+            found.append(replace(stock, reason=reason))
+            continue
+        trial = _Trial(draft, runtime, variant, profile, operators, optimizer, work, browser_path, progress)
+        groups = frozenset((reported or {}).get(variant.id, ()))
+        found.append(trial.run(stock, recorded[variant.id], groups))
+    return tuple(found)
+
+
+def _threads(variant: Variant) -> tuple[int, ...]:
+    """Return the numbers of threads to try. On a software GPU a run takes many seconds, and its work is the GPU's."""
+    return THREADS if variant.execution_provider == "wasm" else THREADS[:1]
+
+
+def _operators(model: LoadedModel) -> tuple[Operator, ...]:
+    """Return the model's operators with the dtypes that they run on, where shape inference tells them."""
+    return study.study(model).facts.operators
+
+
+def _optimizer(progress: Progress) -> Path | None:
+    try:
+        return fetch.optimizer(progress=progress)
+    except MissingToolError:
+        return None
+
+
+def _recorded(
+    draft: Path, runtime: RuntimeDist, variants: Sequence[Variant], browser_path: Path | None, progress: Progress
+) -> dict[str, tuple[RecordedRun, ...] | str]:
+    """Return by variant what the model did on a recording build, a run a number of threads, or why there is none."""
+    found: dict[str, tuple[RecordedRun, ...] | str] = {}
+    for variant in variants:
+        recorder, flags = recording_dist(runtime, variant)
+        jobs = [Job(variant, recorder, flags, threads) for threads in _threads(variant)]
+        try:
+            found[variant.id] = recording.record_all(draft, jobs, browser_path=browser_path, progress=progress)
+        except EdgekitError as error:
+            found[variant.id] = error.message
+    return found
+
+
+@dataclass(frozen=True)
+class _Trial:
+    draft: Path
+    runtime: RuntimeDist
+    variant: Variant
+    profile: Profile
+    operators: Sequence[Operator]
+    optimizer: Path | None
+    work: Path
+    browser_path: Path | None
+    progress: Progress
+
+    def run(
+        self, stock: TrimmedVariant, recorded: tuple[RecordedRun, ...] | str, groups: Collection[int]
+    ) -> TrimmedVariant:
+        """Cut, prove, and keep more after each miss; what cannot be proven is given up."""
+        runs = () if isinstance(recorded, str) else recorded
+        trapped = [run for run in runs if run.end != "done"]
+        if trapped:
+            said = next(iter(trapped[0].failures.values()), trapped[0].end)
+            return replace(stock, reason=f"the model makes this build trap: {said}")
+        reported = set(groups)
+        for _ in range(_ROUNDS):
+            made, wasm = self._cut(stock, self._choose(runs, reported), runs)
+            if isinstance(recorded, str):
+                return replace(made, wasm=wasm, note=f"not proven here: {recorded}")
+            missed, wrong = self._prove(wasm, runs)
+            if wrong:
+                return replace(stock, reason=wrong)
+            if not missed:
+                return replace(made, wasm=wasm, proven=_threads(self.variant))
+            reported |= missed
+        return replace(stock, reason=f"after {_ROUNDS} rounds it still lacks functions that the model enters")
+
+    def _choose(self, runs: Sequence[RecordedRun], groups: Collection[int]) -> Keep:
+        # Of the first run alone, with one thread: with more, which functions run depends on the moment, and a bundle is
+        # to have the same bytes each time. What threads enter beyond that is in the profile.
+        count = self.profile.count
+        return keep.choose(
+            self.profile,
+            self.operators,
+            recorded=runs[0].functions if runs else None,
+            reported={k for number in groups for k in profiles.functions_of(number, count)},
+        )
+
+    def _cut(self, stock: TrimmedVariant, chosen: Keep, runs: Sequence[RecordedRun]) -> tuple[TrimmedVariant, bytes]:
+        self.progress(f"Cutting the runtime ({self.variant.id})")
+        wasm = (self.runtime.folder / self.variant.wasm).read_bytes()
+        done = cut.cut(wasm, self.profile, chosen.functions, self.optimizer)
+        made = replace(
+            stock,
+            sources=("profile", "recording") if runs else ("profile",),
+            kept=len(chosen.functions),
+            functions=self.profile.count,
+            added=chosen.added,
+            steps=done.steps,
+            note=done.note or "",
+        )
+        return made, done.wasm
+
+    def _prove(self, wasm: bytes, stock: Sequence[RecordedRun]) -> tuple[frozenset[int], str]:
+        """Run the golden cases on ``wasm``; return the groups that were missed, and why it is not to be used."""
+        dist = self._dist(wasm)
+        jobs = [Job(self.variant, dist, threads=n, miss_address=cut.MISS_ADDRESS) for n in _threads(self.variant)]
+        missed: set[int] = set()
+        try:
+            runs = recording.record_all(self.draft, jobs, browser_path=self.browser_path, progress=self.progress)
+        except EdgekitError as error:
+            return frozenset(), f"cut, it could not be proven: {error.message}"
+        for one, before in zip(runs, stock, strict=True):
+            missed |= set(one.misses)
+            if not one.misses and not _same(one.outputs, before.outputs):
+                return frozenset(), f"cut, it does not answer the same with {one.threads} threads"
+            if not one.misses and one.failures != before.failures:
+                return frozenset(), f"cut, it does not fail in the same words with {one.threads} threads"
+        return frozenset(missed), ""
+
+    def _dist(self, wasm: bytes) -> RuntimeDist:
+        folder = self.work / self.variant.id
+        folder.mkdir(exist_ok=True)
+        for name in (self.variant.api, self.variant.mjs):
+            (folder / name).write_bytes((self.runtime.folder / name).read_bytes())
+        (folder / self.variant.wasm).write_bytes(wasm)
+        files = {name: self.runtime.files[name] for name in self.variant.files}
+        return replace(self.runtime, folder=folder, files=files | {self.variant.wasm: sha256_bytes(wasm)}, pinned=False)
+
+
+def _same(given: Mapping[str, Sequence[Value]], expected: Mapping[str, Sequence[Value]]) -> bool:
+    return given.keys() == expected.keys() and all(
+        len(given[case]) == len(expected[case]) and all(map(same_bits, given[case], expected[case]))
+        for case in expected
+    )
