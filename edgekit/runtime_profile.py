@@ -220,13 +220,19 @@ def _of_models(replies: Sequence[tuple[Case, Reply]], start: Set[int]) -> tuple[
 
 
 def _texts(module: Module, start_alone: Set[int]) -> tuple[TextPlace, ...]:
-    """Return the texts. Those that only start-up reads, and that have words, describe operators to people."""
+    """Return the texts. Those that only start-up reads, and that have words, describe operators to people.
+
+    But not those whose end is a text of its own: "the scale" may be where code finds the name "scale".
+    """
     return tuple(
         TextPlace(
             text.address,
             len(text.data),
             text.functions,
-            text.functions <= start_alone and b" " in text.data and _READ.search(text.data) is None,
+            not text.shared
+            and text.functions <= start_alone
+            and b" " in text.data
+            and _READ.search(text.data) is None,
         )
         for text in texts.texts(module)
     )

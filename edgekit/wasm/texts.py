@@ -23,11 +23,15 @@ _WORD = 4
 
 @dataclass(frozen=True)
 class Text:
-    """A text at ``address`` of memory 0; ``functions`` are the code indices of all that refer into it."""
+    """A text at ``address`` of memory 0; ``functions`` are the code indices of all that refer into it.
+
+    ``shared``: some refer to a place inside it. A linker lays a text that ends as another one does into that one.
+    """
 
     address: int
     data: bytes
     functions: frozenset[int]
+    shared: bool
 
 
 def texts(module: Module) -> tuple[Text, ...]:
@@ -49,16 +53,15 @@ def texts(module: Module) -> tuple[Text, ...]:
     data = [(ranges[number], segment.data) for number, segment in enumerate(segments) if number in ranges]
     pointed = {place for place in (_place(starts, found, word) for word in _words_of_data(data)) if place is not None}
     functions: list[set[int]] = [set() for _ in found]
-    named = set()
+    named, shared = set(), set()
     for k, body in enumerate(bodies(module)):
         for number in _numbers(body):
             place = _place(starts, found, number)
             if place is not None:
                 functions[place].add(k)
-                if number == starts[place]:
-                    named.add(place)
+                (named if number == starts[place] else shared).add(place)
     return tuple(
-        Text(address, text, frozenset(functions[place]))
+        Text(address, text, frozenset(functions[place]), place in shared)
         for place, (address, text) in enumerate(found)
         if place in named and place not in pointed
     )
