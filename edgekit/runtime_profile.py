@@ -229,10 +229,7 @@ def _texts(module: Module, start_alone: Set[int]) -> tuple[TextPlace, ...]:
             text.address,
             len(text.data),
             text.functions,
-            not text.shared
-            and text.functions <= start_alone
-            and b" " in text.data
-            and _READ.search(text.data) is None,
+            not text.shared and text.functions <= start_alone and b" " in text.data and _READ.search(text.data) is None,
         )
         for text in texts.texts(module)
     )
