@@ -52,7 +52,7 @@ def edgekit(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
 @pytest.fixture
 def bundle(edgekit: Callable[..., Said], tmp_path: Path) -> Path:
     folder = tmp_path / "bundle"
-    said = edgekit("build", write(LINEAR, tmp_path), "--target", "wasm", "-o", folder)
+    said = edgekit("build", write(LINEAR, tmp_path), "--target", "wasm", "--no-trim-runtime", "-o", folder)
     assert said.code == 0, said.err
     return folder
 
@@ -157,7 +157,7 @@ def test_a_folder_that_is_no_bundle_is_kept_even_by_force(edgekit: Callable[...,
 
 def test_a_bundle_is_replaced_by_force_only(edgekit: Callable[..., Said], bundle: Path, tmp_path: Path) -> None:
     before = (bundle / MANIFEST).read_bytes()
-    again = ("build", tmp_path / "model.onnx", "--target", "wasm", "-o", bundle)
+    again = ("build", tmp_path / "model.onnx", "--target", "wasm", "--no-trim-runtime", "-o", bundle)
     said = edgekit(*again)
     assert said.code == 2
     assert "--force" in said.err
@@ -217,7 +217,8 @@ def test_hostile_names_go_all_the_way_and_stay_text(edgekit: Callable[..., Said]
     np.savez(sample, **{HOSTILE: np.array([[1.0, 2.0]], np.float32)})
     bundle, report, xml = folder / "b u n", folder / "report.html", folder / "j.xml"
 
-    built = edgekit("build", model, "--target", "wasm", "-o", bundle, "--sample", sample)
+    options = ("--target", "wasm", "--no-trim-runtime", "--sample", sample)
+    built = edgekit("build", model, *options, "-o", bundle)
     assert built.code == 0, built.err
     said = edgekit("parity", bundle, "--report", report, "--junit", xml, "--repeats", 0)
     assert said.code == 0, said.err

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import onnx.parser
@@ -67,10 +68,15 @@ def browser() -> Iterator[Browser]:
         made.close()
 
 
+def build(model_path: Path, target: str, folder: Path, **settings: Any) -> None:
+    """Build a bundle with the runtime as published: the page is the same, and there in a second."""
+    pipeline.build(BuildConfig(model_path, target, folder, trim_runtime=False, **settings))
+
+
 def build_digits(folder: Path, target: str) -> Path:
     sample = resources.root("examples") / DIGITS
     samples = CaseOptions(samples=(sample / "samples.npz",))
-    pipeline.build(BuildConfig(sample / f"{DIGITS}.onnx", target, folder, cases=samples, title="Digits"))
+    build(sample / f"{DIGITS}.onnx", target, folder, cases=samples, title="Digits")
     return folder
 
 
@@ -89,7 +95,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         node.input[:] = [NAMES.get(name, name) for name in node.input]
         node.output[:] = [NAMES.get(name, name) for name in node.output]
     (folder / "m.onnx").write_bytes(proto.SerializeToString())
-    pipeline.build(BuildConfig(folder / "m.onnx", "wasm", folder / "bundle", title=TITLE))
+    build(folder / "m.onnx", "wasm", folder / "bundle", title=TITLE)
     return folder / "bundle"
 
 
@@ -103,7 +109,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory, normalisation: ImageOptio
     folder = tmp_path_factory.mktemp("pictures")
     onnx.save(onnx.parser.parse_model(PICTURES), folder / "m.onnx")
     options = CaseOptions(dims={"H": 2, "W": 2, "C": 2}, image=normalisation)
-    pipeline.build(BuildConfig(folder / "m.onnx", "wasm", folder / "bundle", cases=options))
+    build(folder / "m.onnx", "wasm", folder / "bundle", cases=options)
     return folder / "bundle"
 
 
@@ -258,7 +264,7 @@ def test_a_picture_becomes_the_numbers_that_the_build_makes_of_it(
 def test_a_picture_gives_its_size_to_a_model_that_fixes_none_as_in_the_build(tmp_path: Path, visit: Visit) -> None:
     onnx.save(onnx.parser.parse_model(PICTURES), tmp_path / "m.onnx")
     options = CaseOptions(dims={"H": 4, "W": 4, "C": 2})
-    pipeline.build(BuildConfig(tmp_path / "m.onnx", "wasm", tmp_path / "bundle", cases=options))
+    build(tmp_path / "m.onnx", "wasm", tmp_path / "bundle", cases=options)
     page = visit(tmp_path / "bundle")
     page.get_by_label("Fill with").first.select_option("image")
     page.set_input_files("input[type=file]", random_picture(tmp_path / "picture.png", 2, 2))

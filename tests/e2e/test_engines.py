@@ -29,7 +29,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(model: Path, folder: Path) -> Path:
-    assert run(["build", str(model), "--target", "webgpu", "-o", str(folder), "--json"]) == 0
+    assert run(["build", str(model), "--target", "webgpu", "--no-trim-runtime", "-o", str(folder), "--json"]) == 0
     return folder
 
 

@@ -47,7 +47,7 @@ def write(model: str, folder: Path, *, remark: str = "") -> Path:
 
 
 def built(model: Path, bundle: Path, **settings: Any) -> BuildResult:
-    return pipeline.build(BuildConfig(model, "wasm", bundle, **settings))
+    return pipeline.build(BuildConfig(model, "wasm", bundle, trim_runtime=False, **settings))
 
 
 def came(path: Path, target: str = "wasm") -> Shipped:
@@ -197,8 +197,9 @@ def test_constants_that_were_inputs_change_no_input_of_the_page(tmp_path: Path) 
 
 def test_the_command_says_what_was_trimmed_or_why_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(NET, tmp_path / "in")
-    assert edgekit(["build", str(path), "-t", "wasm", "-o", str(tmp_path / "b")]) == 0
+    command = ["build", str(path), "-t", "wasm", "--no-trim-runtime", "-o"]
+    assert edgekit([*command, str(tmp_path / "b")]) == 0
     assert "model: 5 → 3 nodes" in capsys.readouterr().err
-    assert edgekit(["build", str(path), "-t", "wasm", "-o", str(tmp_path / "c"), "--no-trim", "--json"]) == 0
+    assert edgekit([*command, str(tmp_path / "c"), "--no-trim", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["trim"], document["untrimmed"]) == (None, "it was not asked for")
