@@ -53,7 +53,8 @@ def texts(module: Module) -> tuple[Text, ...]:
     data = [(ranges[number], segment.data) for number, segment in enumerate(segments) if number in ranges]
     pointed = {place for place in (_place(starts, found, word) for word in _words_of_data(data)) if place is not None}
     functions: list[set[int]] = [set() for _ in found]
-    named, shared = set(), set()
+    named: set[int] = set()
+    shared: set[int] = set()
     for k, body in enumerate(bodies(module)):
         for number in _numbers(body):
             place = _place(starts, found, number)

@@ -21,7 +21,7 @@ from edgekit.records.verdict import Verdict
 pytestmark = [pytest.mark.browser, pytest.mark.real_models]
 
 Judged = tuple[int, dict[str, Any], Path]
-# Built with a runtime that is cut to them, on the CPU; the others with the published one, which takes half a minute less.
+# Built for the CPU with a runtime that is cut to them; the others with the published one, for half a minute less.
 CUT = ("silero_vad", "magika", "ppocr_det")
 
 

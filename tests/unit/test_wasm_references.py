@@ -4,7 +4,7 @@ from wasm_modules import FIXTURES, RUNTIMES, code_module, runtime, section
 from edgekit.wasm.binary import WasmError
 from edgekit.wasm.code import bodies, imported_functions, instructions
 from edgekit.wasm.module import MAGIC, Module, parse
-from edgekit.wasm.references import direct_references, table_functions
+from edgekit.wasm.references import direct_references, table_functions, table_slots
 
 
 def by_decoding(module: Module, step: int = 1) -> list[set[int]]:
@@ -59,3 +59,26 @@ def test_functions_in_tables_and_globals_are_found_and_declared_ones_are_not() -
     assert table_functions(parse(FIXTURES["threads"])) == {2, 3}
     assert table_functions(parse(MAGIC + section(9, "01 03 00 02 04 05"))) == frozenset()
     assert table_functions(parse(MAGIC + section(4, "01 40 00 70 00 02 d2 07 0b"))) == {7}
+
+
+def test_what_active_segments_put_into_the_first_table_is_told_by_place() -> None:
+    assert table_slots(parse(FIXTURES["threads"])) == {1: 2, 2: 3}
+    assert table_slots(parse(FIXTURES["control"])) == {0: 0, 1: 1}
+    # Expressions: ref.func 3 at place 5, then a null, then ref.func 1.
+    expressions = section(9, "01 04 41 05 0b 03 d2 03 0b d0 70 0b d2 01 0b")
+    assert table_slots(parse(MAGIC + expressions)) == {5: 3, 7: 1}
+    # Later segments win, as they do when the module starts.
+    assert table_slots(parse(MAGIC + section(9, "02 00 41 01 0b 02 04 05 00 41 02 0b 01 06"))) == {1: 4, 2: 6}
+
+
+@pytest.mark.parametrize(
+    ("payload", "what"),
+    [
+        ("01 01 00 02 04 05", "passive"),
+        ("01 03 00 02 04 05", "declared"),
+        ("01 02 01 41 00 0b 00 02 04 05", "in another table"),
+        ("01 00 23 00 0b 02 04 05", "at a place that a global gives"),
+    ],
+)
+def test_functions_at_no_known_place_of_the_first_table_are_not_told(payload: str, what: str) -> None:
+    assert table_slots(parse(MAGIC + section(9, payload))) == {}, what
