@@ -229,7 +229,8 @@ def _steps(numbers: Iterable[int]) -> list[int]:
 
 
 def _numbers(steps: Iterable[int]) -> list[int]:
-    return list(accumulate(steps))
+    # From 0 on, so that what is no number is an error.
+    return list(accumulate(steps, initial=0))[1:]
 
 
 def stem(profile: Profile) -> str:
