@@ -1,6 +1,6 @@
 """Run records: what a device reports. Devices run and report; only ``edgekit.compare`` judges."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -99,9 +99,35 @@ class Miss:
     message: str
 
 
+@dataclass(frozen=True)
+class PlacedNode:
+    """A node of the graph that the runtime made of the model: fused nodes have one name, added ones a new one."""
+
+    name: str
+    op_type: str
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The nodes that one execution provider got, which is named as the runtime spells it ("CPUExecutionProvider").
+
+    ``copies``: nodes that the runtime added to bring a tensor to or from the CPU's memory; ``node_count`` does not
+    count them. ``nodes``: fewer than ``node_count`` where there are too many to list, and none where the runtime put
+    all in one place and named none.
+    """
+
+    execution_provider: str
+    node_count: int
+    copies: int
+    nodes: tuple[PlacedNode, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """Everything in ``record.json`` and ``record.safetensors``. ``run`` is the id that whoever asked for it gave."""
+    """Everything in ``record.json`` and ``record.safetensors``. ``run`` is the id that whoever asked for it gave.
+
+    ``placement``: by execution provider; None where it is not known.
+    """
 
     run: str
     hashes: Hashes
@@ -111,6 +137,7 @@ class RunRecord:
     cases: tuple[CaseRun, ...]
     error: str | None = None
     misses: tuple[Miss, ...] = ()
+    placement: tuple[Placed, ...] | None = None
 
 
 def to_files(record: RunRecord) -> tuple[dict[str, Any], bytes]:
@@ -132,9 +159,15 @@ def to_files(record: RunRecord) -> tuple[dict[str, Any], bytes]:
         "timings": asdict(record.timings),
         "error": record.error,
         "misses": [asdict(miss) for miss in record.misses],
+        "placement": placement_json(record),
         "cases": cases,
     }
     return jsonable(document), tensors.encode(arrays)
+
+
+def placement_json(record: RunRecord) -> list[dict[str, Any]] | None:
+    """Return the record's placement as a JSON value; None where it is not known."""
+    return None if record.placement is None else jsonable([asdict(placed) for placed in record.placement])
 
 
 def from_files(document: Any, data: bytes) -> RunRecord:
@@ -156,7 +189,14 @@ def from_files(document: Any, data: bytes) -> RunRecord:
         error=document["error"],
         # Records of pages that knew no trimmed runtimes have no such list.
         misses=tuple(Miss(**{**miss, "functions": tuple(miss["functions"])}) for miss in document.get("misses", ())),
+        placement=_placement(document.get("placement")),  # absent in records of older pages
     )
+
+
+def _placement(groups: Sequence[Mapping[str, Any]] | None) -> tuple[Placed, ...] | None:
+    if groups is None:
+        return None
+    return tuple(Placed(**{**group, "nodes": tuple(PlacedNode(**node) for node in group["nodes"])}) for group in groups)
 
 
 def _case_run(case: Mapping[str, Any], arrays: Mapping[str, Array]) -> CaseRun:

@@ -26,6 +26,8 @@ LOOPBACK = "127.0.0.1"
 ENDED = "The browser, or its tab, ended before the page answered."
 LINE_CHARACTERS = 500
 
+_PLACEMENT_SHARE = 0.8  # of the time that the page has for its whole answer
+
 _LIMITS = InboxLimits()
 _CONSOLE_LINES = 30
 _FOREIGN_REQUESTS = 10
@@ -41,7 +43,7 @@ class Ask:
 
     ``cases`` None: all; ``variant`` None: the page takes the first that the browser can run; ``threads`` None: as the
     target says. ``repeats``: timed runs after the first. ``timeout_seconds`` is for everything after the browser has
-    started.
+    started. ``placement``: whether to find out which execution provider got which node, in a session more.
     """
 
     cases: Sequence[str] | None = None
@@ -49,6 +51,7 @@ class Ask:
     threads: int | None = None
     repeats: int = 5
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    placement: bool = True
 
     def query(self, run: str) -> str:
         """Return the page's query; ``run`` is the id that the record must bring back."""
@@ -59,6 +62,8 @@ class Ask:
             asked["threads"] = str(self.threads)
         if self.cases is not None:
             asked["cases"] = ",".join(self.cases)
+        if self.placement:  # seconds since the page was opened: the record must not come too late for it
+            asked["placement"] = str(int(_PLACEMENT_SHARE * self.timeout_seconds))
         return urlencode(asked)
 
 

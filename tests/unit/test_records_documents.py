@@ -14,7 +14,18 @@ from edgekit.records import cases, manifest, run_record, verdict
 from edgekit.records.cases import CaseSet, FeedBack, GoldenCase, Grade, Reference, Tolerance
 from edgekit.records.jsonable import jsonable
 from edgekit.records.manifest import FileEntry, Manifest, ModelEntry, RuntimeEntry
-from edgekit.records.run_record import Adapter, Attempt, CaseRun, Environment, Hashes, Miss, RunRecord, Timings
+from edgekit.records.run_record import (
+    Adapter,
+    Attempt,
+    CaseRun,
+    Environment,
+    Hashes,
+    Miss,
+    Placed,
+    PlacedNode,
+    RunRecord,
+    Timings,
+)
 from edgekit.records.tensors import Value, same_bits, value_of
 from edgekit.records.validate import validated
 from edgekit.records.verdict import Metrics, OutputVerdict, Verdict
@@ -62,6 +73,10 @@ RECORD = RunRecord(
     timings=Timings(1.0, None, 2.5, 3.0, (1.0, 2.0)),
     cases=(CaseRun("random-1", "done", VALUES, run_ms=1.5), CaseRun("loop", "failed", error=HOSTILE)),
     misses=(Miss("jspi", (7, 4711), "run", "cpu", "flag", HOSTILE), Miss("jspi", (), "create", None, "trap", "")),
+    placement=(
+        Placed("WebGpuExecutionProvider", 87, 6, (PlacedNode(HOSTILE, "Conv"),)),
+        Placed("CPUExecutionProvider", 1, 0, (PlacedNode("", "If"),)),
+    ),
 )
 MANIFEST = Manifest(
     edgekit_version="0.1.0",
@@ -147,7 +162,7 @@ def test_the_same_cases_give_the_same_bytes() -> None:
 def test_a_run_record_survives_its_files() -> None:
     document, data = run_record.to_files(RECORD)
     back = run_record.from_files(through_json(document), data)
-    for name in ("run", "hashes", "environment", "attempts", "timings", "error", "misses"):
+    for name in ("run", "hashes", "environment", "attempts", "timings", "error", "misses", "placement"):
         assert getattr(back, name) == getattr(RECORD, name)
     for mine, other in zip(RECORD.cases, back.cases, strict=True):
         assert (mine.id, mine.status, mine.error, mine.run_ms) == (other.id, other.status, other.error, other.run_ms)
@@ -167,6 +182,13 @@ def test_a_record_from_before_runtimes_were_trimmed_has_no_misses() -> None:
     document, data = run_record.to_files(RECORD)
     del document["misses"]
     assert run_record.from_files(through_json(document), data).misses == ()
+
+
+def test_a_record_from_before_placements_were_asked_for_has_none() -> None:
+    document, data = run_record.to_files(RECORD)
+    for old in ({k: v for k, v in document.items() if k != "placement"}, document | {"placement": None}):
+        assert run_record.from_files(old, data).placement is None
+    assert run_record.from_files(document | {"placement": []}, data).placement == ()
 
 
 def test_a_manifest_survives_its_file() -> None:
@@ -200,7 +222,7 @@ def documents() -> dict[str, tuple[dict[str, Any], Any]]:
 def test_a_missing_or_unknown_key_is_refused_anywhere_at_the_top(kind: str) -> None:
     document, read = documents()[kind]
     read(document)
-    for key in document.keys() - {"misses"}:  # older records lack it
+    for key in document.keys() - {"misses", "placement"}:  # older records lack them
         with pytest.raises(UsageError, match="does not fit the contract"):
             read({k: v for k, v in document.items() if k != key})
     with pytest.raises(UsageError, match="does not fit the contract"):
@@ -225,6 +247,8 @@ def test_another_document_is_refused(kind: str, wrong: Any) -> None:
         ("record", ("cases", 0, "status"), "passed"),
         ("record", ("cases", 0, "outputs", 0, "shape"), [-1]),
         ("record", ("environment", "threads"), 1.5),
+        ("record", ("placement", 0, "node_count"), -1),
+        ("record", ("placement", 1, "nodes", 0, "name"), "x" * 501),
         ("record", ("environment", "adapter", "software"), "no"),
         ("cases", ("cases", 0, "grade", "weak"), "text"),
         ("cases", ("tolerance", "float32", "relative"), -1),

@@ -51,7 +51,7 @@ def test_what_is_asked_of_the_page_stands_in_its_address(tmp_path: Path) -> None
     with pytest.raises(ParityError) as caught:
         chromium.run(bundle, Ask(cases=["a", "b"], variant="wasm", threads=2, repeats=7, timeout_seconds=5))
     asked = caught.value.message
-    for part in ("parity=1", "run=", "repeats=7", "variant=wasm", "threads=2", "cases=a%2Cb"):
+    for part in ("parity=1", "run=", "repeats=7", "variant=wasm", "threads=2", "cases=a%2Cb", "placement=4"):
         assert part in asked
 
 

@@ -89,6 +89,12 @@ export class RemoteEngine {
     return this.#ask({ kind: 'run', feeds: new Map(feeds), fetches }, []);
   }
 
+  /** @type {AnyEngine['place']} */
+  place(request) {
+    this.#missAddress = request.missAddress;
+    return this.#ask({ kind: 'place', request }, [request.wasm.buffer]);
+  }
+
   /** @type {AnyEngine['missed']} */
   missed() {
     this.#missed = readFlag(this.#memory, this.#missAddress) || this.#missed;

@@ -6,8 +6,10 @@ import { Engine } from './engine.js';
  * @typedef {import('./engine.js').OpenRequest} OpenRequest
  * @typedef {import('./engine.js').OpenReply} OpenReply
  * @typedef {import('./engine.js').RunReply} RunReply
+ * @typedef {import('./engine.js').PlaceReply} PlaceReply
  * @typedef {import('./tensor.js').Tensor} Tensor
- * @typedef {{ id: number } & ({ kind: 'open', request: OpenRequest } | { kind: 'run', feeds: Map<string, Tensor>, fetches: readonly string[] })} Question
+ * @typedef {OpenReply | RunReply | PlaceReply} Reply
+ * @typedef {{ id: number } & ({ kind: 'open' | 'place', request: OpenRequest } | { kind: 'run', feeds: Map<string, Tensor>, fetches: readonly string[] })} Question
  */
 
 /**
@@ -15,7 +17,7 @@ import { Engine } from './engine.js';
  *
  * @typedef {{ kind: 'ready' } | { kind: 'stage', stage: import('./engine.js').Stage }
  *   | { kind: 'memory', memory: WebAssembly.Memory } | { kind: 'missed', missed: number }
- *   | { kind: 'done', id: number, value: OpenReply | RunReply, missed: number }
+ *   | { kind: 'done', id: number, value: Reply, missed: number }
  *   | { kind: 'failed', id: number, message: string, failure: import('./engine.js').Failure, missed: number }} Answer
  */
 
@@ -48,11 +50,15 @@ export function serveEngine(port, { now, importModule, isolated }) {
       }
     },
   });
-  /** @param {Question} question @returns {Promise<OpenReply | RunReply>} */
-  const work = (question) =>
-    question.kind === 'open'
-      ? engine.open(question.request, (stage) => send({ kind: 'stage', stage }))
-      : engine.run(question.feeds, question.fetches);
+  /** @param {Question} question @returns {Promise<Reply>} */
+  const work = (question) => {
+    if (question.kind === 'run') {
+      return engine.run(question.feeds, question.fetches);
+    }
+    return question.kind === 'place'
+      ? engine.place(question.request)
+      : engine.open(question.request, (stage) => send({ kind: 'stage', stage }));
+  };
   /** @param {Question} question */
   const answer = async (question) => {
     const { id } = question;
@@ -90,7 +96,7 @@ function lookForMisses(engine, onMiss) {
 /**
  * Outputs are fresh copies that nobody else holds, so they are handed over and not copied again.
  *
- * @param {OpenReply | RunReply} value
+ * @param {Reply} value
  * @returns {Transferable[]}
  */
 function buffersOf(value) {

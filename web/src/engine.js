@@ -3,6 +3,7 @@
  */
 
 import { errorText, isTrap } from './errors.js';
+import { PlacementReader, eavesdrop } from './placement.js';
 import { compileRuntime, loadRuntime } from './runtime-loader.js';
 
 /**
@@ -27,6 +28,7 @@ import { compileRuntime, loadRuntime } from './runtime-loader.js';
  * @typedef {{ version: string, threads: number, compile_ms: number, create_ms: number }} OpenReply
  * @typedef {ReadonlyMap<string, Tensor>} Feeds
  * @typedef {{ results: Map<string, Tensor>, run_ms: number }} RunReply
+ * @typedef {{ placement: import('./records.js').Placed[] | null }} PlaceReply
  */
 
 /**
@@ -38,11 +40,13 @@ import { compileRuntime, loadRuntime } from './runtime-loader.js';
  */
 
 /**
- * What an engine does, wherever it lives. Open it once; then one run at a time.
+ * What an engine does, wherever it lives. Open it once; then one run at a time. Or ask it for a placement, and for
+ * nothing else: that creates a session that says at length what it does, and ends it.
  *
  * @typedef {object} AnyEngine
  * @property {(request: OpenRequest, onStage: (stage: Stage) => void) => Promise<OpenReply>} open
  * @property {(feeds: Feeds, fetches: readonly string[]) => Promise<RunReply>} run
+ * @property {(request: OpenRequest) => Promise<PlaceReply>} place null: the runtime did not say where the nodes went
  * @property {() => number} missed what stands at the miss address: 0, or a removed function's code index + 1
  * @property {() => Promise<void>} terminate gives the memory back; what is still asked of it then rejects
  */
@@ -81,15 +85,41 @@ export class Engine {
    * @param {() => number} scope.now milliseconds
    * @param {(url: string) => Promise<unknown>} scope.importModule
    * @param {(memory: WebAssembly.Memory) => void} [scope.onMemory]
+   * @param {object} [scope.console] in which the runtime speaks
    */
-  constructor({ now, importModule, onMemory = () => {} }) {
+  constructor({ now, importModule, onMemory = () => {}, console = globalThis.console }) {
     this.now = now;
     this.importModule = importModule;
     this.onMemory = onMemory;
+    this.console = console;
   }
 
   /** @type {AnyEngine['open']} */
-  async open(request, onStage) {
+  open(request, onStage) {
+    return this.#open(request, onStage, false);
+  }
+
+  /** @type {AnyEngine['place']} */
+  async place(request) {
+    const reader = new PlacementReader();
+    const silence = eavesdrop(this.console, (said) => reader.hear(said));
+    try {
+      // One thread: where nodes go does not depend on it, and other threads would speak in consoles of their own.
+      await this.#open({ ...request, threads: 1 }, () => {}, true);
+      return { placement: reader.placement() };
+    } finally {
+      await this.terminate();
+      silence();
+    }
+  }
+
+  /**
+   * @param {OpenRequest} request
+   * @param {(stage: Stage) => void} onStage
+   * @param {boolean} verbose
+   * @returns {Promise<OpenReply>}
+   */
+  async #open(request, onStage, verbose) {
     this.#missAddress = request.missAddress;
     const started = this.now();
     onStage('compile');
@@ -106,7 +136,10 @@ export class Engine {
     const apiUrl = Engine.#opened === 0 ? request.apiUrl : `${request.apiUrl}#${Engine.#opened}`;
     Engine.#opened += 1;
     const { version, threads, createSession } = await explained('load', () =>
-      loadRuntime({ apiUrl, mjsUrl, module }, { threads: request.threads, importModule: this.importModule, onMemory }),
+      loadRuntime(
+        { apiUrl, mjsUrl, module },
+        { threads: request.threads, importModule: this.importModule, verbose, onMemory },
+      ),
     );
     this.#session = await explained('refusal', () => createSession(model, externalData, executionProvider));
     return { version, threads, compile_ms: compiled - started, create_ms: this.now() - compiled };

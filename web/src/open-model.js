@@ -235,19 +235,21 @@ async function open(variant, { config, host, model, threads, probe, onStep, onMi
 }
 
 /**
+ * Fetch a runtime, and start the engine that is to run it.
+ *
  * @param {Variant | Net} files
  * @param {string} what
  * @param {Pick<OpenOptions, 'host' | 'model' | 'threads' | 'onStep'>} options
- * @returns {Promise<import('./net.js').Launched>}
+ * @returns {Promise<import('./net.js').Launched & { place: () => Promise<import('./engine.js').PlaceReply> }>}
  */
-async function launch(files, what, { host, model, threads, onStep }) {
+export async function launch(files, what, { host, model, threads, onStep }) {
   const started = host.now();
   const { engine, wasm, threads: most } = await fetchRuntime(files, what, { host, onStep });
   const fetch_ms = host.now() - started;
   const absolute = (/** @type {string} */ url) => new URL(url, host.baseUrl).href;
-  const create = async () => {
+  const request = async () => {
     const { bytes, externalData } = await model.get();
-    const request = {
+    return {
       wasm: wasm.bytes,
       apiUrl: absolute(files.api_url),
       mjsUrl: absolute(files.mjs_url),
@@ -257,9 +259,14 @@ async function launch(files, what, { host, model, threads, onStep }) {
       executionProvider: files.execution_provider,
       missAddress: 'trimmed' in files ? (files.trimmed?.miss_address ?? null) : null,
     };
-    return engine.open(request, (stage) => onStep({ stage, what }));
   };
-  return { engine, sha256: wasm.sha256, fetch_ms, open: create };
+  return {
+    engine,
+    sha256: wasm.sha256,
+    fetch_ms,
+    open: async () => engine.open(await request(), (stage) => onStep({ stage, what })),
+    place: async () => engine.place(await request()),
+  };
 }
 
 /**

@@ -5,6 +5,7 @@
 import { WrongFileError, fetchBytes, parseJson, pathOf } from './download.js';
 import { threadsFor } from './environment.js';
 import { errorText } from './errors.js';
+import { findPlacement } from './find-placement.js';
 import { fetchCases, timingCase } from './golden-cases.js';
 import { ModelSource, fetchModel, openFirst } from './open-model.js';
 import { buildRecord } from './run-record.js';
@@ -19,7 +20,7 @@ import { sha256 } from './sha256.js';
  * @typedef {import('./golden-cases.js').GoldenCase} GoldenCase
  * @typedef {import('./golden-cases.js').GoldenCases} GoldenCases
  * @typedef {import('./open-model.js').Opened} Opened
- * @typedef {import('./open-model.js').Step | { stage: 'case' | 'timing', what: string, done: number, total: number }} AgentStep
+ * @typedef {import('./open-model.js').Step | { stage: 'case' | 'timing', what: string, done: number, total: number } | { stage: 'placement', what: string, total?: undefined }} AgentStep
  */
 
 /**
@@ -29,6 +30,8 @@ import { sha256 } from './sha256.js';
  * @property {string | null} variant one variant only; null: the chain
  * @property {number | null} threads null: as the bundle says
  * @property {readonly string[] | null} cases null: all
+ * @property {number | null} placement_until_ms since the page was opened: until then it may be found out where nodes
+ *   were placed; null: nobody asks
  * @property {string | null} problem why the options cannot be followed; it is then reported in place of a run
  */
 
@@ -41,6 +44,7 @@ import { sha256 } from './sha256.js';
  * @property {string | null} manifestSha256
  * @property {string | null} modelSha256 of the bytes that were loaded, right or wrong; null: none were
  * @property {GoldenCases | null} cases
+ * @property {ModelSource | null} model
  * @property {import('./records.js').Attempt[]} attempts
  * @property {Opened | null} opened
  * @property {import('./records.js').Miss[]} misses so far: later runs add to it
@@ -53,7 +57,7 @@ import { sha256 } from './sha256.js';
  *
  * @param {PageConfig} config
  * @param {Host} host
- * @param {Omit<AgentOptions, 'run' | 'repeats'>} options
+ * @param {Omit<AgentOptions, 'run' | 'repeats' | 'placement_until_ms'>} options
  * @param {(step: AgentStep) => void} onStep
  * @param {(miss: import('./records.js').Miss) => void} [onMiss] hears of each miss of a trimmed runtime
  * @returns {Promise<Bench>}
@@ -80,6 +84,7 @@ export async function openBundle(config, host, options, onStep, onMiss = () => {
     }
     const manifest = /** @type {Manifest} */ (parseJson(manifestBytes, config.manifest_url));
     const model = new ModelSource(() => fetchModel(config, host, manifest, onStep));
+    bench.model = model;
     bench.modelSha256 = (await model.get()).sha256;
     const outcome = await openFirst(variants, {
       config,
@@ -121,6 +126,7 @@ function nothingYet(executionProviderAsked) {
     manifestSha256: null,
     modelSha256: null,
     cases: null,
+    model: null,
     attempts: [],
     opened: null,
     misses: [],
@@ -191,7 +197,25 @@ export async function runParity(config, host, options, onStep) {
       runs.push(await replay(bench.opened, entry));
     }
   }
-  return { ...buildRecord(report(config, host, options, bench, runs, later_run_ms)), bench, runs };
+  const placement = await placementOf(config, host, options, bench, onStep);
+  return { ...buildRecord({ ...report(config, host, options, bench, runs, later_run_ms), placement }), bench, runs };
+}
+
+/**
+ * @param {PageConfig} config
+ * @param {Host} host
+ * @param {AgentOptions} options
+ * @param {Bench} bench its session is ended where placements are asked for: a device may not hold the model twice
+ * @param {(step: AgentStep) => void} onStep
+ * @returns {Promise<import('./records.js').Placed[] | null>}
+ */
+async function placementOf(config, host, { placement_until_ms: until_ms }, { opened, model }, onStep) {
+  if (until_ms === null || opened === null || model === null) {
+    return null;
+  }
+  onStep({ stage: 'placement', what: opened.variant.id });
+  await opened.session.dispose();
+  return findPlacement(opened, { config, host, model, until_ms });
 }
 
 /**
@@ -221,7 +245,7 @@ async function timeLaterRuns(opened, entry, repeats, onStep) {
  * @param {Bench} bench
  * @param {readonly CaseRun[]} cases
  * @param {number[]} later_run_ms
- * @returns {import('./run-record.js').Report}
+ * @returns {Omit<import('./run-record.js').Report, 'placement'>}
  */
 function report(config, host, options, bench, cases, later_run_ms) {
   const { opened } = bench;
@@ -299,12 +323,14 @@ export function agentOptions(query) {
   const problems = [];
   const repeats = wholeNumber(query, 'repeats', 10_000, problems) ?? 3;
   const threads = wholeNumber(query, 'threads', 256, problems);
+  const placement = wholeNumber(query, 'placement', 100_000, problems);
   return {
     run: (query.get('run') ?? '').slice(0, 200),
     repeats,
     variant: query.get('variant'),
     threads,
     problem: problems[0] ?? null,
+    placement_until_ms: placement === null ? null : placement * 1000,
     cases: query.has('cases') ? (query.get('cases') ?? '').split(',').filter((id) => id !== '') : null,
   };
 }

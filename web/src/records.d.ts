@@ -210,6 +210,33 @@ export interface Miss {
   reason: 'trap' | 'flag' | 'silence';
   message: string;
 }
+export interface PlacedNode {
+  name: string;
+  op_type: string;
+}
+/**
+ * The nodes that one execution provider got.
+ */
+export interface Placed {
+  /**
+   * As the runtime spells it, such as WebGpuExecutionProvider
+   */
+  execution_provider: string;
+  /**
+   * Copies not counted
+   */
+  node_count: number;
+  /**
+   * Nodes that the runtime added to copy a tensor to or from the CPU's memory
+   */
+  copies: number;
+  /**
+   * Fewer than node_count where there are too many, and none where the runtime put all in one place and named none
+   *
+   * @maxItems 20000
+   */
+  nodes: PlacedNode[];
+}
 export interface Adapter {
   vendor: string;
   architecture: string;
@@ -263,6 +290,10 @@ export interface RunRecord {
    * Absent in records of pages that knew no trimmed runtimes.
    */
   misses?: Miss[];
+  /**
+   * Where the runtime put the nodes of its own, optimized graph. null, or absent in records of older pages: not known.
+   */
+  placement?: Placed[] | null;
   cases: CaseRun[];
 }
 export interface Metrics {

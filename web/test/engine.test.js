@@ -6,10 +6,12 @@ import { afterEach, test } from 'node:test';
 import { RemoteEngine } from '../src/engine-client.js';
 import { Engine } from '../src/engine.js';
 import { tensorFromBytes, tensorOf } from '../src/tensor.js';
+import { showInList } from './helpers/console.js';
 import { identity } from './helpers/onnx.js';
 import { DIST, FILES } from './helpers/runtime.js';
 import { channelWorker, crash, toldWorker } from './helpers/worker.js';
 
+const shown = showInList();
 const request = (changes = {}) => ({
   wasm: new Uint8Array(readFileSync(new URL(FILES.wasm, DIST))),
   apiUrl: new URL(FILES.api, DIST).href,
@@ -58,6 +60,18 @@ for (const [where, start] of /** @type {const} */ ([['in the page', local], ['be
     assert.equal(engine.missed(), 0);
     await engine.terminate();
     await assert.rejects(engine.run(feeds, ['x_out']), /ended|no session/);
+  });
+
+  test(`${where}: where nodes went is asked of a session of its own, and nothing of it is shown`, async () => {
+    const engine = await start();
+    const placed = [{ execution_provider: 'CPUExecutionProvider', node_count: 2, copies: 0, nodes: [] }];
+    assert.deepEqual(await engine.place(request()), { placement: placed });
+    assert.deepEqual(shown.filter((line) => line.includes('[V:onnx')), []);
+    const refusing = await start();
+    await assert.rejects(refusing.place(request({ model: Uint8Array.of(1, 2) })), { kind: 'refusal', message: /protobuf/i });
+    const { error } = globalThis.console;
+    error('seen');
+    assert.equal(shown.at(-1), 'seen', 'The console was not given back.');
   });
 
   test(`${where}: onnxruntime's own words come out, and say whether the model or the files are to blame`, async () => {

@@ -6,8 +6,10 @@ import { agentOptions, postRecord, runParity } from '../src/parity-agent.js';
 import { decodeTensors } from '../src/tensor-codec.js';
 import { tensorOf } from '../src/tensor.js';
 import { bundle, digest, host } from './helpers/bundle.js';
+import { showInList } from './helpers/console.js';
 import { model, node, tensorInfo } from './helpers/onnx.js';
 import { schema } from './helpers/schemas.js';
+import { channelWorker, toldWorker } from './helpers/worker.js';
 
 /** @param {...number} values */
 const floats = (...values) => tensorOf('float32', [values.length], (index) => values[index] ?? 0);
@@ -39,8 +41,17 @@ const CASES = [
   golden('plain', floats(1, 2), floats(10, 20)),
   golden('broken', floats(1, 2), floats(1, 2, 3)),
 ];
-const ASKED = { run: 'r', repeats: 2, variant: null, threads: null, cases: null, problem: null };
+const ASKED = {
+  run: 'r',
+  repeats: 2,
+  variant: null,
+  threads: null,
+  cases: null,
+  problem: null,
+  placement_until_ms: null,
+};
 const fits = schema('record');
+showInList();
 
 /** A bundle of its own for each test: tests change it. */
 const made = () => bundle(MODEL, CASES, { outputs: OUTPUTS });
@@ -114,6 +125,71 @@ test('a selection of cases leaves the others as entries', async () => {
   const { document } = await report(made(), { cases: ['plain'] });
   assert.deepEqual(document.cases.map(({ id, status }) => [id, status]), [['loop', 'skipped'], ['plain', 'done'], ['broken', 'skipped']]); // prettier-ignore
 });
+
+/** Workers of which the first is real, and the second does what is told once it is asked where nodes went. */
+const secondly = (/** @type {Parameters<typeof toldWorker>[0]} */ onQuestion) => {
+  /** @type {(import('../src/engine-client.js').WorkerLike & { ended: boolean })[]} */
+  const workers = [];
+  const createWorker = () => {
+    workers.push(workers.length === 0 ? channelWorker() : toldWorker(onQuestion));
+    return /** @type {Worker} */ (/** @type {unknown} */ (workers.at(-1)));
+  };
+  return { workers, createWorker };
+};
+const HOUR = 3_600_000;
+
+test('where nodes went is reported when it is asked for, and the times are those of the first session', async () => {
+  const { document } = await report(made(), { placement_until_ms: HOUR });
+  const placed = { execution_provider: 'CPUExecutionProvider', node_count: 3, copies: 0, nodes: [] };
+  assert.deepEqual(document.placement, [placed]);
+  assert.deepEqual(document.cases.map(({ status }) => status), ['done', 'done', 'failed']); // prettier-ignore
+  const unasked = (await report(made())).document;
+  assert.equal(unasked.placement, null);
+  // The clock of these tests goes on by one step a look: equal times are equal numbers of looks.
+  assert.deepEqual(unasked.timings, document.timings);
+});
+
+/** @type {[string, Parameters<typeof toldWorker>[0], number][]} */
+const UNKNOWN = [
+  ['a runtime that says nothing', ({ id }, answer) => answer({ kind: 'done', id, value: { placement: null }, missed: 0 }), HOUR],
+  ['a runtime that traps', ({ id }, answer) => answer({ kind: 'failed', id, message: 'unreachable', failure: 'trap', missed: 0 }), HOUR],
+  ['a runtime that falls silent', () => {}, 400],
+  ['a time that is over', () => assert.fail('It was asked all the same.'), 0],
+]; // prettier-ignore
+for (const [what, onQuestion, until_ms] of UNKNOWN) {
+  test(`${what} leaves the placement unknown and the rest of the record as it was`, async () => {
+    const { workers, createWorker } = secondly(onQuestion);
+    const { document } = await report(made(), { placement_until_ms: until_ms }, { createWorker });
+    assert.deepEqual(
+      [document.placement, document.error, document.misses, document.cases[1]?.status],
+      [null, null, [], 'done'],
+    );
+    assert.deepEqual(workers.map(({ ended }) => ended), Array(until_ms === 0 ? 1 : 2).fill(true)); // prettier-ignore
+  });
+}
+
+test('a trimmed runtime that lacks what writes the report is no miss, and a whole one of its provider is asked instead', async () => {
+  const bundled = made();
+  const [wasm] = /** @type {[import('../src/open-model.js').Variant]} */ (bundled.config.variants);
+  wasm.trimmed = { miss_address: 16, net: null };
+  /** @type {string[]} */
+  const asked = [];
+  const told = secondly((question, answer) => {
+    asked.push(question.kind === 'run' ? '' : question.request.mjsUrl);
+    answer({ kind: 'done', id: question.id, value: { placement: [] }, missed: asked.length === 1 ? 7 : 0 });
+  });
+  const alone = await report(bundled, { placement_until_ms: HOUR }, { createWorker: told.createWorker });
+  assert.deepEqual([alone.document.placement, alone.document.misses], [null, []]);
+  const net = { id: 'cpu', execution_provider: 'wasm', api_url: wasm.api_url, mjs_url: 'net.mjs', wasm_url: wasm.wasm_url, wasm_sha256: wasm.wasm_sha256, wasm_bytes: 1 };
+  bundled.config.nets = [{ ...net, id: 'gpu', execution_provider: 'webgpu', mjs_url: 'gpu.mjs', wasm_sha256: '0'.repeat(64) }, net];
+  const again = secondly((question, answer) => {
+    asked.push(question.kind === 'run' ? '' : question.request.mjsUrl);
+    answer({ kind: 'done', id: question.id, value: { placement: [] }, missed: 0 });
+  });
+  const helped = await report(bundled, { placement_until_ms: HOUR }, { createWorker: again.createWorker });
+  assert.deepEqual(helped.document.placement, []);
+  assert.deepEqual(asked.map((url) => url.split('/').at(-1)), [wasm.mjs_url.split('/').at(-1), 'net.mjs']);
+}); // prettier-ignore
 
 test('without crypto.subtle the hashes are the same', async () => {
   const [secure, insecure] = await Promise.all([report(made()), report(made(), {}, { subtle: undefined })]);
@@ -265,12 +341,12 @@ test('a server that does not take the record is quoted', async () => {
 test('the address of the page says what to run', () => {
   assert.equal(agentOptions(new URLSearchParams('')), null);
   assert.equal(agentOptions(new URLSearchParams('parity=0')), null);
-  const all = 'parity=1&run=abc&repeats=7&variant=wasm&threads=0&cases=a,b';
+  const all = 'parity=1&run=abc&repeats=7&variant=wasm&threads=0&cases=a,b&placement=240';
   assert.deepEqual(agentOptions(new URLSearchParams(all)), {
-    run: 'abc', repeats: 7, variant: 'wasm', threads: 0, cases: ['a', 'b'], problem: null,
+    run: 'abc', repeats: 7, variant: 'wasm', threads: 0, cases: ['a', 'b'], problem: null, placement_until_ms: 240_000,
   }); // prettier-ignore
   assert.deepEqual(agentOptions(new URLSearchParams('parity=1')), { ...ASKED, run: '', repeats: 3 });
-  for (const bad of ['repeats=-1', 'repeats=x', 'threads=1.5', 'threads=9999', 'repeats=']) {
+  for (const bad of ['repeats=-1', 'repeats=x', 'threads=1.5', 'threads=9999', 'repeats=', 'placement=soon']) {
     assert.match(agentOptions(new URLSearchParams(`parity=1&${bad}`))?.problem ?? '', /not a whole number/);
   }
 });

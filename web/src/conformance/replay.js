@@ -6,6 +6,7 @@
  */
 
 import { errorText, isTrap } from '../errors.js';
+import { eavesdrop } from '../placement.js';
 import { encodeTensors, joinValues, splitValues } from '../tensor-codec.js';
 import { tensorFromBytes } from '../tensor.js';
 
@@ -147,14 +148,12 @@ const PLACED = /placed on \[(\w+)\]/;
 export function placementListener(console) {
   /** @type {Set<string>} */
   const found = new Set();
-  for (const name of ['log', 'info', 'debug', 'warn', 'error']) {
-    console[name] = (/** @type {unknown[]} */ ...said) => {
-      const provider = PLACED.exec(said.map(String).join(' '))?.[1];
-      if (provider !== undefined) {
-        found.add(provider);
-      }
-    };
-  }
+  eavesdrop(console, (said) => {
+    const provider = PLACED.exec(said)?.[1];
+    if (provider !== undefined) {
+      found.add(provider);
+    }
+  });
   return () => {
     const names = [...found].sort();
     found.clear();

@@ -14,6 +14,7 @@ const SENTENCES = Object.freeze({
   'first run': 'First run with the',
   case: 'Replaying golden case',
   timing: 'Timing runs of golden case',
+  placement: 'Finding out where nodes ran with the runtime',
 });
 
 export class Status {
