@@ -29,7 +29,7 @@ from edgekit.targets import load as targets
 @click.option("--graph", "graph_file", type=click.Path(path_type=Path), metavar="FILE",
               help="Draw the model as an HTML page that opens offline.")  # fmt: skip
 @click.option("--record", type=click.Path(path_type=Path), metavar="RECORD",
-              help="Colour the drawing by what a run record got wrong: a folder of 'edgekit parity -o'.")  # fmt: skip
+              help="Colour that by a folder of 'edgekit parity -o': where nodes ran, what is wrong.")  # fmt: skip
 @json_option
 def command(model_path: Path, dims: tuple[tuple[str, int], ...], **options: Any) -> None:
     """Show what a model is: inputs, outputs, operators, weights.

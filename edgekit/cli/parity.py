@@ -18,6 +18,7 @@ from edgekit.files import write_atomic
 from edgekit.matrix import Combination, MatrixRow
 from edgekit.parity import ParityOptions, ParityResult
 from edgekit.progress import silent
+from edgekit.records import run_record
 from edgekit.records import verdict as verdicts
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
@@ -162,7 +163,8 @@ def _entry(result: ParityResult, options: ParityOptions) -> Entry:
 
 def _result_json(result: ParityResult) -> dict[str, Any]:
     timings = [asdict(row) for row in result.timings]
-    return {"verdict": verdicts.to_json(result.verdict), "timings": jsonable(timings)}
+    placement = None if result.record is None else run_record.placement_json(result.record)
+    return {"verdict": verdicts.to_json(result.verdict), "timings": jsonable(timings), "placement": placement}
 
 
 def _rows_json(rows: Sequence[MatrixRow]) -> dict[str, Any]:
@@ -190,7 +192,7 @@ def print_result(result: ParityResult) -> None:
     if result.record is not None:
         _table(text.output_table(result.verdict))
         _table(text.timing_table(result.timings))
-    console.data(console.visible("\n".join(text.summary(result.verdict))))
+    console.data(console.visible("\n".join(text.summary(result.verdict, result.record))))
 
 
 def _table(table: TextTable) -> None:

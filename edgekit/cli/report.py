@@ -19,6 +19,7 @@ from edgekit.records.cases import CaseSet
 from edgekit.records.store import Conditions, SavedRun, load_run
 from edgekit.report import html, junit, text
 from edgekit.report.html import Entry
+from edgekit.report.placement import placement_words
 
 
 @click.command()
@@ -52,10 +53,11 @@ def command(records: Sequence[Path], output: Path, bundle: Path | None, junit_fi
         write_atomic(junit_file, junit.to_xml([entry.verdict for entry in entries]))
     if as_json:
         documents = [verdicts.to_json(entry.verdict) for entry in entries]
-        console.data_json({"report": str(output), "verdicts": documents})
+        placements = [placement_words(entry.record) for entry in entries]
+        console.data_json({"report": str(output), "verdicts": documents, "placements": placements})
         return
     for entry in entries:
-        console.data(console.visible("\n".join(text.summary(entry.verdict, titled=len(entries) > 1))))
+        console.data(console.visible("\n".join(text.summary(entry.verdict, entry.record, titled=len(entries) > 1))))
     for place in (output, junit_file):
         if place is not None:
             console.talk(f"Wrote {place}.")

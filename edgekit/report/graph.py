@@ -1,11 +1,15 @@
-"""A model to one self-contained page that opens offline: every node, coloured by what it is or by what went wrong."""
+"""A model to one self-contained page that opens offline: every node, coloured by what it is or by what a record says.
+
+A record says which outputs are wrong, and where the nodes ran: two ways to colour, which the page switches between.
+"""
 
 import base64
 import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import onnx
 from markupsafe import Markup
@@ -15,9 +19,10 @@ from edgekit.errors import LimitError
 from edgekit.facts.shapes import ShapeTable
 from edgekit.render import render
 from edgekit.report import layout
-from edgekit.report.graph_panels import FAMILIES, Box, Marks, Panel, Status, panels
+from edgekit.report.graph_panels import FAMILIES, Box, Marks, Panel, Status, match_placement, panels
 from edgekit.report.html import visible
 from edgekit.report.layout import Outline, Placed, Point
+from edgekit.report.placement import UNKNOWN, Matched, provider_name
 
 TEMPLATE, STYLE, SCRIPT = "graph.html.j2", "graph.css", "graph.js"
 
@@ -29,17 +34,28 @@ _WIDTH, _HEIGHT, _SMALL_HEIGHT = 172, 62, 42
 _MARGIN = 24
 _LETTERS, _SMALL_LETTERS = 19, 26
 
+# What nodes are coloured by, and the words of the button that asks for it.
+Mode = Literal["kind", "result", "placement"]
+_MODE_WORDS: dict[Mode, str] = {"kind": "operator", "result": "result", "placement": "placement"}
+
 _STATUS_WORDS: dict[Status, str] = {
     "wrong": "gives a wrong output",
     "suspect": "leads to wrong outputs only",
     "right": "gives a right output",
     "idle": "the record says nothing",
 }
+_PROVIDER_LOOKS = {"WebGpuExecutionProvider": "gpu", "CPUExecutionProvider": "cpu"}
+_ELSEWHERE, _NOWHERE = "elsewhere", "idle"
+_NOWHERE_WORDS = "not in the runtime’s report: folded, fused or renamed"
+_MOST_OTHERS = 300
 
 
 @dataclass(frozen=True)
 class Card:
-    """A box with its place, in pixels of the drawing. ``look``: classes of the style sheet. ``key``: its number."""
+    """A box with its place, in pixels of the drawing. ``key``: its number.
+
+    ``looks``: classes of the style sheet, for each way to colour.
+    """
 
     key: int
     x: float
@@ -48,7 +64,7 @@ class Card:
     title: str
     name: str
     shape: str
-    look: str
+    looks: tuple[str, ...]
     tip: str
 
 
@@ -86,8 +102,29 @@ class LegendEntry:
 
 
 @dataclass(frozen=True)
+class Legend:
+    """One way to colour: its name, and what its colours stand for."""
+
+    words: str
+    entries: tuple[LegendEntry, ...]
+
+
+@dataclass(frozen=True)
+class Others:
+    """Nodes that the runtime ran on one execution provider, and that the model does not have: "operator (name)"."""
+
+    provider: str
+    count: int
+    nodes: tuple[str, ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
 class GraphPage:
-    """Everything that the template reads. ``about``: per card, lines of "key<tab>value"; and the panels it opens."""
+    """Everything that the template reads. ``about``: per card, lines of "key<tab>value"; and the panels it opens.
+
+    ``placement``: where the nodes ran, in words; None: no record was given. ``others``: what it ran beside the model's.
+    """
 
     title: str
     summary: str
@@ -96,7 +133,9 @@ class GraphPage:
     css_sha256: str
     script: Markup
     script_sha256: str
-    legend: tuple[LegendEntry, ...]
+    placement: str | None
+    others: tuple[Others, ...]
+    legends: tuple[Legend, ...]
     sheets: tuple[Sheet, ...]
     about: dict[str, list[str]]
 
@@ -106,10 +145,11 @@ def graph_html(
 ) -> str:
     """Return the page of a model. The same model gives the same text.
 
-    ``marks``: what a record says of the outputs; nodes are then coloured by it, and by their kind otherwise. Raises
-    MissingToolError without igraph, LimitError for a model of more than 20,000 nodes.
+    ``marks``: what a record says; nodes are then coloured by it, and by their kind otherwise. Raises MissingToolError
+    without igraph, LimitError for a model of more than 20,000 nodes.
     """
-    drawn = panels(proto, table, marks or Marks())
+    marks = marks or Marks()
+    drawn = panels(proto, table, marks)
     total = sum(len(panel.boxes) for panel in drawn)
     if total > _MOST_NODES:
         raise LimitError(
@@ -117,7 +157,11 @@ def graph_html(
             hint="Cut the part out that you want to see.",
         )
     placed = layout.place_all([_outline(panel) for panel in drawn])
-    page = _page(drawn, placed, title, summary, by_status=bool(marks))
+    page = replace(
+        _page(drawn, placed, _modes(marks), title, summary),
+        placement=visible(marks.placement.words if marks.placement else UNKNOWN if marks else None),
+        others=visible(tuple(_others(match_placement(proto, marks)))),
+    )
     return render(
         resources.root("templates") / "graph", TEMPLATE, {f.name: getattr(page, f.name) for f in fields(page)}
     )
@@ -127,7 +171,25 @@ def _outline(panel: Panel) -> Outline:
     return Outline(len(panel.boxes), panel.edges, sum(box.kind == "input" for box in panel.boxes))
 
 
-def _page(drawn: Sequence[Panel], placed: Sequence[Placed], title: str, summary: str, *, by_status: bool) -> GraphPage:
+def _modes(marks: Marks) -> tuple[Mode, ...]:
+    """Return the ways to colour, the one to begin with first: what is wrong matters more than where it ran."""
+    result: tuple[Mode, ...] = ("result",) if marks else ()
+    placement: tuple[Mode, ...] = ("placement",) if marks.placement else ()
+    return ((*result, *placement) if marks.wrong else (*placement, *result)) or ("kind",)
+
+
+def _others(matched: Matched) -> Iterator[Others]:
+    by_provider: dict[str, list[str]] = {}
+    for provider, node in matched.others:
+        by_provider.setdefault(provider, []).append(f"{node.op_type} ({node.name})" if node.name else node.op_type)
+    for provider, nodes in by_provider.items():
+        shown = tuple(nodes[:_MOST_OTHERS])
+        yield Others(provider_name(provider), len(nodes), shown, len(nodes) - len(shown))
+
+
+def _page(
+    drawn: Sequence[Panel], placed: Sequence[Placed], modes: tuple[Mode, ...], title: str, summary: str
+) -> GraphPage:
     folder = resources.root("templates") / "graph"
     css = (folder / STYLE).read_text(encoding="utf-8")
     script = (folder / SCRIPT).read_text(encoding="utf-8")
@@ -136,7 +198,7 @@ def _page(drawn: Sequence[Panel], placed: Sequence[Placed], title: str, summary:
     about: dict[str, list[str]] = {}
     first = 0
     for panel, places in zip(drawn, placed, strict=True):
-        sheets.append(visible(_sheet(panel, places, titles, first, by_status=by_status)))
+        sheets.append(visible(_sheet(panel, places, titles, first, modes)))
         about |= {str(first + i): list(_lines(box, titles)) for i, box in enumerate(panel.boxes)}
         first += len(panel.boxes)
     return GraphPage(
@@ -147,7 +209,9 @@ def _page(drawn: Sequence[Panel], placed: Sequence[Placed], title: str, summary:
         css_sha256=_hash(css),
         script=Markup(script),  # noqa: S704  edgekit's own file
         script_sha256=_hash(script),
-        legend=tuple(_legend([box for panel in drawn for box in panel.boxes], by_status=by_status)),
+        placement=None,
+        others=(),
+        legends=visible(tuple(_legend([box for panel in drawn for box in panel.boxes], mode) for mode in modes)),
         sheets=tuple(sheets),
         about=about,
     )
@@ -169,23 +233,37 @@ def _one_line(text: str) -> str:
     return visible(text).replace("\n", "\\n")
 
 
-def _legend(boxes: Sequence[Box], *, by_status: bool) -> Iterator[LegendEntry]:
-    nodes = [box for box in boxes if box.kind == "node"]
-    if by_status:
-        statuses = Counter(box.status for box in nodes)
-        for status, words in _STATUS_WORDS.items():
-            if statuses[status]:
-                yield LegendEntry(status, words, statuses[status])
-        return
-    families = Counter(box.family for box in nodes)
-    for index, family in enumerate(FAMILIES):
-        if families[family]:
-            yield LegendEntry(f"f{index}", family, families[family])
+def _legend(boxes: Sequence[Box], mode: Mode) -> Legend:
+    looks = Counter((_look(box, mode), _look_words(box, mode)) for box in boxes if box.kind == "node")
+    order: dict[Mode, list[str]] = {
+        "result": [*_STATUS_WORDS],
+        "placement": [*_PROVIDER_LOOKS.values(), _ELSEWHERE, _NOWHERE],
+        "kind": [f"f{index}" for index in range(len(FAMILIES))],
+    }
+    entries = sorted(looks.items(), key=lambda item: (order[mode].index(item[0][0]), item[0][1]))
+    return Legend(_MODE_WORDS[mode], tuple(LegendEntry(look, words, count) for (look, words), count in entries))
 
 
-def _sheet(panel: Panel, places: Placed, titles: dict[int, str], first: int, *, by_status: bool) -> Sheet:
+def _look(box: Box, mode: Mode) -> str:
+    """Return the class of a node's colour."""
+    if mode == "result":
+        return box.status
+    if mode == "placement":
+        return _NOWHERE if box.provider is None else _PROVIDER_LOOKS.get(box.provider, _ELSEWHERE)
+    return f"f{FAMILIES.index(box.family)}"
+
+
+def _look_words(box: Box, mode: Mode) -> str:
+    if mode == "result":
+        return _STATUS_WORDS[box.status]
+    if mode == "placement":
+        return _NOWHERE_WORDS if box.provider is None else f"on {provider_name(box.provider)}"
+    return box.family
+
+
+def _sheet(panel: Panel, places: Placed, titles: dict[int, str], first: int, modes: tuple[Mode, ...]) -> Sheet:
     cards = tuple(
-        _card(first + index, box, point, by_status=by_status)
+        _card(first + index, box, point, modes)
         for index, (box, point) in enumerate(zip(panel.boxes, places.points, strict=True))
     )
     wires = tuple(
@@ -207,13 +285,14 @@ def _sheet(panel: Panel, places: Placed, titles: dict[int, str], first: int, *, 
     )
 
 
-def _card(key: int, box: Box, point: Point, *, by_status: bool) -> Card:
+def _classes(box: Box, mode: Mode) -> str:
+    if box.kind != "node":
+        return f"{box.kind} {box.status}" if mode == "result" and box.status != "idle" else box.kind
+    return f"{_look(box, mode)} opens" if box.opens else _look(box, mode)
+
+
+def _card(key: int, box: Box, point: Point, modes: tuple[Mode, ...]) -> Card:
     height = _HEIGHT if box.kind == "node" else _SMALL_HEIGHT
-    look = box.kind if box.kind != "node" else box.status if by_status else f"f{FAMILIES.index(box.family)}"
-    if box.opens:
-        look += " opens"
-    if box.kind == "output" and box.status != "idle":
-        look += f" {box.status}"
     return Card(
         key=key,
         x=round(_MARGIN + point[0] * _COLUMN, 1),
@@ -222,7 +301,7 @@ def _card(key: int, box: Box, point: Point, *, by_status: bool) -> Card:
         title=_cut(box.title, _LETTERS),
         name=_cut(box.name if box.kind == "node" else box.shape, _SMALL_LETTERS),
         shape=_cut(box.shape, _SMALL_LETTERS) if box.kind == "node" else "",
-        look=look,
+        looks=tuple(_classes(box, mode) for mode in modes),
         tip="\n".join(filter(None, (box.title, box.name, box.shape))),
     )
 

@@ -7,10 +7,11 @@ from edgekit.errors import UsageError
 from edgekit.files import sha256_file
 from edgekit.records.store import Conditions, SavedRun
 from edgekit.report.graph_panels import Marks
+from edgekit.report.placement import placement_of
 
 
 def marks_of(run: SavedRun, model: Path) -> Marks:
-    """Judge a record, and return which outputs are wrong in any case, and which are right in all.
+    """Judge a record, and return which outputs are wrong in any case, which are right in all, and where nodes ran.
 
     Raises UsageError when the record is of another model, has no outputs, or no golden cases to be judged by.
     """
@@ -30,4 +31,4 @@ def marks_of(run: SavedRun, model: Path) -> Marks:
     right = {output.output for output in judged} - wrong
     if not judged:
         raise UsageError(f"{run.place} holds no outputs: {verdict.reasons[0] if verdict.reasons else verdict.status}.")
-    return Marks(frozenset(wrong), frozenset(right))
+    return Marks(frozenset(wrong), frozenset(right), placement_of(run.record))

@@ -14,7 +14,9 @@ from edgekit.facts.places import label
 from edgekit.facts.shapes import Scope, ShapeTable, nested
 from edgekit.facts.strip import reads
 from edgekit.facts.types import ValueType, value_type
-from edgekit.model.walk import DEFAULT_DOMAIN, domain_name
+from edgekit.model.walk import DEFAULT_DOMAIN, domain_name, graphs
+from edgekit.records.run_record import PlacedNode
+from edgekit.report.placement import Matched, Placement, provider_name
 
 Status = Literal["wrong", "right", "suspect", "idle"]
 
@@ -53,6 +55,7 @@ _FAMILY_OF = {op_type: family for family, op_types in _FAMILIES.items() for op_t
 ARITHMETIC, CUSTOM = "arithmetic and logic", "custom or function"
 FAMILIES = (*_FAMILIES, ARITHMETIC, CUSTOM)
 
+_FUNCTION: Scope = ("\0function",)  # where the body of a local function is
 _MOST_LISTED = 16  # numbers of an attribute, in the description of a node
 
 
@@ -60,7 +63,7 @@ _MOST_LISTED = 16  # numbers of an attribute, in the description of a node
 class Box:
     """A node, an input or an output to be drawn. ``family``: "" for inputs and outputs. ``about``: lines to read.
 
-    ``opens``: numbers of the panels with the graphs that it holds.
+    ``opens``: numbers of the panels with the graphs that it holds. ``provider``: where a record says that it ran.
     """
 
     kind: Literal["node", "input", "output"]
@@ -71,6 +74,7 @@ class Box:
     status: Status
     about: tuple[tuple[str, str], ...]
     opens: tuple[int, ...] = ()
+    provider: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,10 +90,14 @@ class Panel:
 
 @dataclass(frozen=True)
 class Marks:
-    """What a run record says of the main graph's outputs: the names of those that are wrong, and right."""
+    """What a run record says of the main graph's outputs: the names of those that are wrong, and right.
+
+    ``placement``: what it says of where nodes ran; None: nothing.
+    """
 
     wrong: frozenset[str] = frozenset()
     right: frozenset[str] = frozenset()
+    placement: Placement | None = None
 
     def __bool__(self) -> bool:
         return bool(self.wrong or self.right)
@@ -107,6 +115,20 @@ def panels(proto: onnx.ModelProto, table: ShapeTable | None, marks: Marks) -> tu
     for key, number in maker.functions.items():
         maker.function(bodies[key], number)
     return tuple(sorted(maker.done, key=lambda panel: panel.number))
+
+
+def match_placement(proto: onnx.ModelProto, marks: Marks) -> Matched:
+    """Find out where the nodes of the main graph and of those nested in it ran.
+
+    The runtime puts the bodies of local functions in place of their calls, under names of its own.
+    """
+    if marks.placement is None:
+        return Matched({}, ())
+    return marks.placement.match([_placed(node) for graph in graphs(proto.graph) for node in graph.node])
+
+
+def _placed(node: onnx.NodeProto) -> PlacedNode:
+    return PlacedNode(node.name, node.op_type)
 
 
 def statuses(graph: onnx.GraphProto, marks: Marks) -> dict[int, Status]:
@@ -142,6 +164,7 @@ class _Maker:
     def __init__(self, proto: onnx.ModelProto, table: ShapeTable | None, marks: Marks) -> None:
         self.table = table
         self.marks = marks
+        self.providers = match_placement(proto, marks).providers
         self.done: list[Panel] = []
         self.count = 0
         self.local = {domain_name(function.domain) for function in proto.functions}
@@ -180,7 +203,7 @@ class _Maker:
         for name in function.input:
             drawn.made_by[name] = len(drawn.boxes)
             drawn.boxes.append(Box("input", name, "input", "", "", "idle", ()))
-        self.nodes(function.node, ("\0function",), number, drawn, {}, {}, {})
+        self.nodes(function.node, _FUNCTION, number, drawn, {}, {}, {})
         for name in function.output:
             drawn.boxes.append(Box("output", name, "output", "", "", "idle", ()))
             if name in drawn.made_by:
@@ -210,6 +233,8 @@ class _Maker:
             called = self.functions.get((domain_name(node.domain), node.op_type))
             types = _Types(self.table, scope, declared, stored)
             place = len(drawn.boxes)
+            ran = self.providers.get(_placed(node)) if scope[:1] != _FUNCTION else None
+            placed = (("placed on", provider_name(ran)),) if ran else ()
             drawn.boxes.append(
                 Box(
                     "node",
@@ -218,8 +243,9 @@ class _Maker:
                     types.say(next(filter(None, node.output), "")),
                     self.family(node),
                     marked.get(index, "idle"),
-                    tuple(_about(node, types)),
+                    (*_about(node, types), *placed),
                     tuple(opens if called is None else [*opens, called]),
+                    ran,
                 )
             )
             drawn.made_by.update(dict.fromkeys(filter(None, node.output), place))
@@ -247,9 +273,7 @@ class _Types:
     def say(self, name: str) -> str:
         if name in self.stored:
             return self.stored[name]
-        found = (
-            self.table.look(name, self.scope) if self.table is not None and self.scope[:1] != ("\0function",) else None
-        )
+        found = self.table.look(name, self.scope) if self.table is not None and self.scope[:1] != _FUNCTION else None
         found = found or self.declared.get(name)
         return "" if found is None else _text(found)
 

@@ -33,6 +33,7 @@ from edgekit.report.page import (
     Step,
     TimeRow,
 )
+from edgekit.report.placement import fallback, placement_words
 from edgekit.report.text import worst_first
 from edgekit.timing import timing_rows
 
@@ -114,7 +115,7 @@ def _run(number: int, entry: Entry) -> Run:
         reference=words.reference(verdict.reference),
         reasons=verdict.reasons,
         warnings=verdict.warnings,
-        facts=tuple(_facts(verdict.environment, verdict)) if verdict.environment else (),
+        facts=tuple(_facts(verdict.environment, verdict, record)) if verdict.environment else (),
         steps=tuple(_step(attempt) for attempt in verdict.attempts),
         groups=tuple(_groups(outputs)),
         wrong=tuple(row for row in ordered if row.kind == "bad")[:_MAX_ROWS],
@@ -148,13 +149,14 @@ def _headline(verdict: Verdict) -> str:
     return "Nothing was compared"
 
 
-def _facts(environment: Environment, verdict: Verdict) -> list[Fact]:
+def _facts(environment: Environment, verdict: Verdict, record: RunRecord | None) -> list[Fact]:
     asked, ran = environment.execution_provider_asked, environment.execution_provider
     isolated, adapter = environment.cross_origin_isolated, environment.adapter
     facts = [
         Fact("Target", verdict.target or words.NOTHING),
         Fact("Asked for", asked),
         Fact("Ran", ran or "nothing", None if ran == asked else "fallback" if ran else "did not run"),
+        *_placement(record),
         Fact("Runtime", f"{environment.runtime} {environment.runtime_version}"),
         Fact("Variant", environment.variant or words.NOTHING, "not the target's first" if verdict.variant else None),
         Fact("Runner", environment.runner),
@@ -175,6 +177,11 @@ def _facts(environment: Environment, verdict: Verdict) -> list[Fact]:
         if value
     ]
     return facts
+
+
+def _placement(record: RunRecord | None) -> list[Fact]:
+    said = placement_words(record)
+    return [] if said is None else [Fact("Placement", said, "not all on one" if fallback(record) else None)]
 
 
 def _step(attempt: Attempt) -> Step:

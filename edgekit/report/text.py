@@ -8,6 +8,7 @@ from edgekit.matrix import MatrixRow
 from edgekit.records.run_record import RunRecord
 from edgekit.records.verdict import OutputStatus, OutputVerdict, Verdict, VerdictStatus
 from edgekit.report import words
+from edgekit.report.placement import placement_words
 from edgekit.timing import TimingRow
 
 # More outputs than this are shown by name: the matches in one row, what is wrong in a few.
@@ -127,6 +128,7 @@ def matrix_notes(rows: Sequence[MatrixRow]) -> tuple[str, ...]:
         filter(None, (words.software_adapter(row.result.verdict.environment) for row in rows))
     ):
         lines.append(f"{_SOFTWARE} on the CPU ({'; '.join(adapters)}): these times say nothing about a GPU.")
+    lines += _matrix_placements(rows)
     reasons: dict[tuple[VerdictStatus, str, str | None], list[str]] = {}
     for row in rows:
         if row.note is not None:
@@ -141,8 +143,17 @@ def matrix_notes(rows: Sequence[MatrixRow]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def summary(verdict: Verdict, *, titled: bool = False) -> tuple[str, ...]:
-    """Return the verdict in a line, then its reasons and warnings, a line each.
+def _matrix_placements(rows: Sequence[MatrixRow]) -> list[str]:
+    """Say where nodes ran, combinations that agree in one line."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if (said := placement_words(row.result.record)) is not None:
+            found.setdefault(said, []).append(row.combination.label)
+    return [f"{', '.join(labels)}: {said}" for said, labels in found.items()]
+
+
+def summary(verdict: Verdict, record: RunRecord | None = None, *, titled: bool = False) -> tuple[str, ...]:
+    """Return the verdict in a line, then where the nodes of ``record`` ran, then its reasons and warnings, a line each.
 
     ``titled``: with the model's title, as several verdicts below one another need it.
     """
@@ -153,6 +164,8 @@ def summary(verdict: Verdict, *, titled: bool = False) -> tuple[str, ...]:
     lines = [f"{head}: {matching} of {verdict.expected} outputs match, {verdict.compared} were compared."]
     if verdict.environment is not None:
         lines.append(f"  on {words.where(verdict.environment)}")
+    if (said := placement_words(record)) is not None:
+        lines.append(f"  {said}")
     lines += [f"  - {reason}" for reason in verdict.reasons]
     lines += [f"  warning: {warning}" for warning in verdict.warnings]
     return tuple(lines)

@@ -146,6 +146,24 @@
     if (card && !moved) choose(card);
   });
 
+  // What the colours mean: each card holds its classes for each legend.
+  const legends = [...document.querySelectorAll(".legend")];
+  const buttons = [...document.querySelectorAll("[data-colours]")];
+  let shown = 0;
+  function colour(index) {
+    for (const card of cards) {
+      const looks = (card.dataset.looks || "").split("|").map((look) => look.split(" "));
+      if (looks.length > 1) {
+        card.classList.remove(...looks[shown]);
+        card.classList.add(...looks[index]);
+      }
+    }
+    legends.forEach((legend, each) => (legend.hidden = each !== index));
+    buttons.forEach((button, each) => button.setAttribute("aria-pressed", String(each === index)));
+    shown = index;
+  }
+  buttons.forEach((button, index) => button.addEventListener("click", () => colour(index)));
+
   let hits = [];
   let at = -1;
   function show(index) {

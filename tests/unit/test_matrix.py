@@ -11,7 +11,7 @@ from edgekit.errors import MissingToolError, ParityError, UsageError
 from edgekit.matrix import Combination, MatrixRow
 from edgekit.parity import ParityOptions
 from edgekit.records import store
-from edgekit.records.run_record import Adapter, Attempt, RunRecord
+from edgekit.records.run_record import Adapter, Attempt, Placed, PlacedNode, RunRecord
 from edgekit.report import text
 from edgekit.runners.page import Ask
 
@@ -143,6 +143,21 @@ def test_the_table_names_the_worst_output_its_share_of_the_tolerance_and_marks_s
     said = "\n".join(text.matrix_notes(rows))
     assert "† on the CPU (swiftshader, software)" in said and "✓ 2 of 2 combinations passed." in said
     assert "†" not in "\n".join(text.matrix_notes(rows[1:]))
+
+
+def test_below_the_table_stands_where_nodes_ran_and_where_that_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tiny_bundle.record(tiny_bundle.make(tmp_path / "other")).environment.__class__
+    gpu, det = Placed("WebGpuExecutionProvider", 2, 2), PlacedNode("", "Det")
+    mixed = {
+        "environment": made(**environment()),
+        "placement": (gpu, Placed("CPUExecutionProvider", 1, 0, (det,))),
+    }
+    chosen = matrix.combinations(("firefox",), ("jspi", "wasm"), (1, 2))
+    notes = text.matrix_notes(verify(tmp_path, monkeypatch, Answers({"jspi": mixed, "wasm": {}}), chosen))
+    assert "firefox jspi 1, firefox jspi 2: 2 of 3 nodes on WebGPU; on the CPU: Det ×1; 2 copies" in notes
+    assert "firefox wasm 1, firefox wasm 2: placement unknown" in notes
 
 
 def test_a_failed_combination_says_why_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
