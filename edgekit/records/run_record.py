@@ -88,14 +88,15 @@ class Miss:
 
     ``functions``: indices in the code section of the variant's wasm; empty where the trap left no trace.
     ``recovered_by``: the id of the stock runtime that took over and ran the same inputs again; None: none did.
-    ``reason``: "trap", the call failed so; "flag", it came to an end and the flag stood; "silence", no end came.
+    ``reason``: "trap", the call failed so; "flag", it came to an end and the flag stood; "silence", no end came;
+    "kernel", onnxruntime had no kernel for a node, which its ``message`` names.
     """
 
     variant: str
     functions: tuple[int, ...]
     during: Literal["create", "run"]
     recovered_by: str | None
-    reason: Literal["trap", "flag", "silence"]
+    reason: Literal["trap", "flag", "silence", "kernel"]
     message: str
 
 

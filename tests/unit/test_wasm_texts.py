@@ -60,7 +60,7 @@ def test_a_text_whose_end_or_closing_nul_is_referred_to_is_shared(found: dict[by
         (b"only by its end", "no function names its first byte"),
         (b"by a pointer", "an aligned word of the data points to it"),
         (b"second row", "it is reached from the row before"),
-        (b"five!", "it is too short"),
+        (b"abc", "it is too short"),
         (b"cut in two", "no NUL closes it in its segment"),
         (b" segments", "no NUL opens it in its segment"),
         (b"by nobody at all", "nobody refers to it"),

@@ -8,7 +8,7 @@
   (data (i32.const 1120) "\00by a pointer\00")
   (data (i32.const 1152) "\61\04\00\00")
   (data (i32.const 1184) "\00first row\00second row\00")
-  (data (i32.const 1216) "\00five!\00")
+  (data (i32.const 1216) "\00abc\00")
   (data (i32.const 1248) "\00by one half\00by the other half\00")
   (data (i32.const 1312) "\00by a vector\00")
   (data (i32.const 1344) "\00by an offset\00")

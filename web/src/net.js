@@ -54,7 +54,10 @@ const LOOK_MS = 50;
  */
 const GRACE_MS = 1000;
 
-/** A function was needed that was removed. */
+/** What onnxruntime says where it has no kernel for a node. A trimmed runtime does not register those of other operators. */
+const LACKS_KERNEL = /Could not find an implementation for|Failed to find kernel/;
+
+/** A function, or a kernel, was needed that was removed. */
 export class MissError extends EngineError {
   name = 'MissError';
 
@@ -211,25 +214,42 @@ export class NettedRunner {
    * @param {Miss['during']} during
    */
   async #recover(error, during) {
-    if (!(error instanceof MissError)) {
+    const miss = this.#missOf(error, during);
+    if (miss === null) {
       throw error;
     }
     const { net } = this.#plan;
     await this.terminate();
     if (net === null) {
-      throw this.#unrecovered(error, during, 'It was built without a net (--net none).');
+      throw this.#unrecovered(miss, during, 'It was built without a net (--net none).');
     }
     try {
       await this.#start(net, `${net.id} runtime, which lacks nothing`, false);
     } catch (why) {
       if (why instanceof EngineError && why.kind === 'refusal') {
-        this.#report(error, during, net.id); // the stock runtime's own answer, which is what was asked for
+        // The stock runtime's own answer, which is what was asked for. It may lack the kernel too: then none was missed.
+        if (miss.reason !== 'kernel') {
+          this.#report(miss, during, net.id);
+        }
         throw why;
       }
       const said = why instanceof Error ? why.message : String(why);
-      throw this.#unrecovered(error, during, `The stock runtime that stands in did not start: ${said}`);
+      throw this.#unrecovered(miss, during, `The stock runtime that stands in did not start: ${said}`);
     }
-    this.#report(error, during, net.id);
+    this.#report(miss, during, net.id);
+  }
+
+  /**
+   * @param {unknown} error
+   * @param {Miss['during']} during
+   * @returns {MissError | null} null: the error has nothing to do with what was removed
+   */
+  #missOf(error, during) {
+    if (error instanceof MissError) {
+      return error;
+    }
+    const refused = this.#trimmed && during === 'create' && error instanceof EngineError && error.kind === 'refusal';
+    return refused && LACKS_KERNEL.test(error.message) ? new MissError(new Set(), 'kernel', error.message) : null;
   }
 
   /**
@@ -251,7 +271,8 @@ export class NettedRunner {
    */
   #report({ functions, reason, message }, during, recovered_by) {
     const { variant } = this.#plan;
-    const named = functions.length === 0 ? 'a function (which is not known)' : `function ${functions.join(', ')}`;
+    const unnamed = reason === 'kernel' ? `a kernel (${message})` : 'a function (which is not known)';
+    const named = functions.length === 0 ? unnamed : `function ${functions.join(', ')}`;
     const text = `The trimmed runtime of variant ${variant.id} lacks ${named}, which ${during === 'create' ? 'creating the session' : 'this run'} needs.`;
     const miss = { variant: variant.id, functions, during, recovered_by, reason, message };
     this.misses.push(miss);

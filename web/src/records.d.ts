@@ -205,9 +205,9 @@ export interface Miss {
    */
   recovered_by: string | null;
   /**
-   * trap: the call failed so; flag: the call came to an end, and the flag stood; silence: the flag stood, and no end came
+   * trap: the call failed so; flag: the call came to an end, and the flag stood; silence: the flag stood, and no end came; kernel: a kernel was left out, as the message says
    */
-  reason: 'trap' | 'flag' | 'silence';
+  reason: 'trap' | 'flag' | 'silence' | 'kernel';
   message: string;
 }
 export interface PlacedNode {

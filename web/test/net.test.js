@@ -110,6 +110,51 @@ test('what onnxruntime refuses with the flag down comes through, and is no miss'
   assert.deepEqual([launched, runner.misses], [['jspi'], []]);
 });
 
+const NO_KERNEL = "Could not find an implementation for Acosh(9) node with name ''";
+/** @type {(message: string) => Behaviour} */
+const refuses =
+  (message) =>
+  ({ id }, answer) =>
+    answer({ id, kind: 'failed', failure: 'refusal', message, missed: 0 });
+
+test('a kernel that was left out is a miss: the net has it', async () => {
+  const { runner, launched, said } = netted(refuses(NO_KERNEL));
+  await runner.open();
+  assert.equal(await run(runner), 7);
+  assert.deepEqual(launched, ['jspi', 'cpu']);
+  assert.deepEqual(runner.misses, [
+    { variant: 'jspi', functions: [], during: 'create', recovered_by: 'cpu', reason: 'kernel', message: NO_KERNEL },
+  ]);
+  assert.match(said[0] ?? '', /lacks a kernel \(Could not find an implementation for Acosh/);
+});
+
+test('a kernel that the stock runtime lacks as well was not missed, and its words come through', async () => {
+  const { runner, said } = netted(refuses(NO_KERNEL), refuses(NO_KERNEL));
+  await assert.rejects(runner.open(), { kind: 'refusal', message: NO_KERNEL });
+  assert.deepEqual([runner.misses, said], [[], []]);
+});
+
+test('without a net, a kernel that was left out is an error that says so', async () => {
+  const { runner } = netted(refuses(NO_KERNEL), null);
+  await assert.rejects(runner.open(), { kind: 'miss', message: /Acosh.*--net none.*--add-profile/ });
+  assert.partialDeepStrictEqual(runner.misses, [{ recovered_by: null, reason: 'kernel' }]);
+});
+
+for (const message of ['No Op registered for Frob with domain_version of 17', 'Failed to load model']) {
+  test(`another refusal of a session is no miss: ${message}`, async () => {
+    const { runner, launched } = netted(refuses(message));
+    await assert.rejects(runner.open(), { kind: 'refusal', message });
+    assert.deepEqual([launched, runner.misses], [['jspi'], []]);
+  });
+}
+
+test('a run that is refused in such words is no miss: kernels are looked up when a session is created', async () => {
+  const { runner, launched } = netted(opensThen(refuses(NO_KERNEL)));
+  await runner.open();
+  await assert.rejects(run(runner), { kind: 'refusal', message: NO_KERNEL });
+  assert.deepEqual(launched, ['jspi']);
+});
+
 test('silence without the flag is waited out: it is honest work', async () => {
   const { runner } = netted(
     opensThen(({ id }, answer) => setTimeout(() => answer({ id, kind: 'done', value: results(1), missed: 0 }), 1500)),
