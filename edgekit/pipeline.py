@@ -28,7 +28,7 @@ from edgekit.runtime import pins
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.locate import locate
 from edgekit.runtime.pins import Variant
-from edgekit.runtime_trim import Misses, RuntimeSize, TrimmedVariant, missed
+from edgekit.runtime_trim import Missed, Misses, RuntimeSize, TrimmedVariant, missed
 from edgekit.targets import load as targets
 from edgekit.targets.load import Target
 from edgekit.trim import run as trimming
@@ -118,7 +118,7 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
     surveyed = facts.survey(loaded)
     runtime = locate(config.runtime, progress=progress)
     variants = pins.load().chosen(target.runtime.variants, f"Target '{target.id}'")
-    reported = [missed(path) for path in config.profiles]
+    reported = [_missed(path, target, variants) for path in config.profiles]
     cases = golden.make(loaded, surveyed, target, config.cases, progress=progress)
     # Beside the bundle, on the same disk: a link stays a link, and weights need no copy.
     with temporary_folder(Path(os.path.realpath(config.output))) as folder:
@@ -169,25 +169,37 @@ def _trimmed(
 ) -> tuple[TrimmedVariant, ...]:
     work = folder / "runtimes"
     work.mkdir()
-    groups: dict[str, set[int]] = {}
+    together: dict[str, Missed] = {}
     for misses in reported:
-        for variant, numbers in misses.items():
-            groups.setdefault(variant, set()).update(numbers)
+        for variant, one in misses.items():
+            together[variant] = together.get(variant, Missed()) | one
     return runtime_trim.trim(
         draft,
         shipped.model,
         runtime,
         variants,
         work,
-        reported=groups,
+        reported=together,
         browser_path=config.browser,
         progress=progress,
     )
 
 
+def _missed(path: Path, target: Target, variants: Sequence[Variant]) -> Misses:
+    """Return what a run record tells of misses. Raises UsageError where none is of a variant of the target."""
+    found = missed(path)
+    if not found.keys() & {variant.id for variant in variants}:
+        raise UsageError(
+            f"{path} tells of misses of variant {', '.join(found)}, which target '{target.id}' does not use.",
+            hint=f"Its variants are {', '.join(variant.id for variant in variants)}.",
+        )
+    return found
+
+
 def _cut(runtimes: Sequence[TrimmedVariant], net: NetChoice) -> CutRuntimes:
     wasm = {one.variant: one.wasm for one in runtimes if one.wasm is not None}
-    return CutRuntimes(wasm, net, runtime_trim.plan(runtimes, net))
+    refused = frozenset(one.variant for one in runtimes if one.refused)
+    return CutRuntimes(wasm, net, runtime_trim.plan(runtimes, net), refused)
 
 
 def check(

@@ -4,17 +4,19 @@ The model's golden cases run on a recording build; that and the runtime's profil
 what was cut, beside what the recording build answered. A variant that cannot be proven is shipped as it was published.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from edgekit.bundle import compress
+from edgekit.desktop.messages import NO_KERNEL
 from edgekit.errors import EdgekitError, MissingToolError, UsageError
 from edgekit.facts import study
 from edgekit.facts.operators import Operator
 from edgekit.files import sha256_bytes
 from edgekit.model.io import LoadedModel
+from edgekit.model.walk import DEFAULT_DOMAIN
 from edgekit.progress import Progress, silent
 from edgekit.records import store
 from edgekit.records.jsonable import jsonable
@@ -34,6 +36,9 @@ from edgekit.runtime.recording import THREADS, recording_dist
 # profile is not of such a model at all.
 _ROUNDS = 3
 
+# The step of a recording in which the session is created.
+_CREATE = "create"
+
 Source = Literal["profile", "recording"]
 
 
@@ -41,15 +46,16 @@ Source = Literal["profile", "recording"]
 class TrimmedVariant:
     """One variant's runtime: ``wasm`` is what is shipped, None where it is the stock one, for ``reason``.
 
-    ``sources``: what told which functions to keep. ``kept``, ``functions``: how many functions are kept, of how many.
-    ``steps``: what each step of the cutting did. ``proven``: the threads with which golden cases answered the same on
-    it, bit by bit. ``note``: what else there is to say.
+    ``refused``: this build refuses the model, stock or cut. ``sources``: what told which functions to keep. ``kept``,
+    ``functions``: how many functions are kept, of how many. ``steps``: what each step of the cutting did. ``proven``:
+    the threads with which golden cases answered the same on it, bit by bit. ``note``: what else there is to say.
     """
 
     variant: str
     stock_sha256: str
     stock_bytes: int
     wasm: bytes | None
+    refused: bool = False
     sources: tuple[Source, ...] = ()
     kept: int = 0
     functions: int = 0
@@ -81,25 +87,45 @@ class RuntimeSize:
     note: str
 
 
-Misses = Mapping[str, frozenset[int]]
+@dataclass(frozen=True)
+class Missed:
+    """What devices missed of one variant: ``groups`` of functions, and the kernels of ``operators``."""
+
+    groups: frozenset[int] = frozenset()
+    operators: frozenset[Operator] = frozenset()
+
+    def __or__(self, other: "Missed") -> "Missed":
+        return Missed(self.groups | other.groups, self.operators | other.operators)
+
+
+Misses = Mapping[str, Missed]
 
 
 def missed(path: Path) -> Misses:
-    """Return by variant the groups of functions that a device missed, as its run record in ``path`` says.
+    """Return by variant what a device missed, as its run record in ``path`` says.
 
     Raises UsageError where there is no record, or one without misses.
     """
     record = store.load_run(path).record
-    found: dict[str, set[int]] = {}
+    found: dict[str, Missed] = {}
     for miss in () if record is None else record.misses:
         # A page tells the number of a stub less 1.
-        found.setdefault(miss.variant, set()).update(number + 1 for number in miss.functions)
-    if not any(found.values()):
+        groups = frozenset(number + 1 for number in miss.functions)
+        one = Missed(groups, _operators_without_kernel(miss.message) if miss.reason == "kernel" else frozenset())
+        if one != Missed():
+            found[miss.variant] = found.get(miss.variant, Missed()) | one
+    if not found:
         raise UsageError(
             f"{path} tells of no function that a trimmed runtime missed.",
-            hint="'edgekit parity' keeps the run record of a bundle with --record.",
+            hint="'edgekit parity' keeps the run record of a bundle with --output.",
         )
-    return {variant: frozenset(numbers) for variant, numbers in found.items()}
+    return found
+
+
+def _operators_without_kernel(message: str) -> frozenset[Operator]:
+    """Return the operators for which onnxruntime says that it has no kernel."""
+    named = ((*one["op"].rpartition(".")[::2], int(one["version"])) for one in NO_KERNEL.finditer(message))
+    return frozenset(Operator(domain or DEFAULT_DOMAIN, op_type, 1, since=since) for domain, op_type, since in named)
 
 
 def plan(runtimes: Sequence[TrimmedVariant], net: str) -> dict[str, Any]:
@@ -139,14 +165,14 @@ def trim(
     variants: Sequence[Variant],
     work: Path,
     *,
-    reported: Mapping[str, Collection[int]] | None = None,
+    reported: Misses | None = None,
     browser_path: Path | None = None,
     progress: Progress = silent,
 ) -> tuple[TrimmedVariant, ...]:
     """Cut each of ``variants`` of ``runtime`` to what ``model`` needs; one answer a variant, in their order.
 
-    ``draft``: a bundle with that model and its golden cases. ``work``: an empty folder. ``reported``: by variant, the
-    groups of functions that devices missed before. Without a browser the profile alone must do, with a margin.
+    ``draft``: a bundle with that model and its golden cases. ``work``: an empty folder. ``reported``: by variant,
+    what devices missed before. Without a browser the profile alone must do, with a margin.
     """
     known = [(variant, profiles.find(runtime.files[variant.wasm])) for variant in variants]
     chosen = [(variant, profile) for variant, profile in known if profile is not None]
@@ -162,8 +188,7 @@ def trim(
             found.append(replace(stock, reason=reason))
             continue
         trial = _Trial(draft, runtime, variant, profile, operators, optimizer, work, browser_path, progress)
-        groups = frozenset((reported or {}).get(variant.id, ()))
-        found.append(trial.run(stock, recorded[variant.id], groups))
+        found.append(trial.run(stock, recorded[variant.id], (reported or {}).get(variant.id, Missed())))
     return tuple(found)
 
 
@@ -211,16 +236,14 @@ class _Trial:
     browser_path: Path | None
     progress: Progress
 
-    def run(
-        self, stock: TrimmedVariant, recorded: tuple[RecordedRun, ...] | str, groups: Collection[int]
-    ) -> TrimmedVariant:
+    def run(self, stock: TrimmedVariant, recorded: tuple[RecordedRun, ...] | str, reported: Missed) -> TrimmedVariant:
         """Cut, prove, and keep more after each miss; what cannot be proven is given up."""
         runs = () if isinstance(recorded, str) else recorded
         trapped = [run for run in runs if run.end != "done"]
         if trapped:
             said = next(iter(trapped[0].failures.values()), trapped[0].end)
             return replace(stock, reason=f"the model makes this build trap: {said}")
-        reported = set(groups)
+        stock = replace(stock, refused=any(_CREATE in run.failures for run in runs))
         for _ in range(_ROUNDS):
             made, wasm = self._cut(stock, self._choose(runs, reported), runs)
             if isinstance(recorded, str):
@@ -230,18 +253,18 @@ class _Trial:
                 return replace(stock, reason=wrong)
             if not missed:
                 return replace(made, wasm=wasm, proven=_threads(self.variant))
-            reported |= missed
+            reported |= Missed(missed)
         return replace(stock, reason=f"after {_ROUNDS} rounds it still lacks functions that the model enters")
 
-    def _choose(self, runs: Sequence[RecordedRun], groups: Collection[int]) -> Keep:
+    def _choose(self, runs: Sequence[RecordedRun], missed: Missed) -> Keep:
         # Of the first run alone, with one thread: with more, which functions run depends on the moment, and a bundle is
         # to have the same bytes each time. What threads enter beyond that is in the profile.
         count = self.profile.count
         return keep.choose(
             self.profile,
-            self.operators,
+            [*self.operators, *missed.operators],
             recorded=runs[0].functions if runs else None,
-            reported={k for number in groups for k in profiles.functions_of(number, count)},
+            reported={k for number in missed.groups for k in profiles.functions_of(number, count)},
         )
 
     def _cut(self, stock: TrimmedVariant, chosen: Keep, runs: Sequence[RecordedRun]) -> tuple[TrimmedVariant, bytes]:

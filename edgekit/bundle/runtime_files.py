@@ -22,6 +22,9 @@ _STOCK = "runtime/stock"
 class CutRuntimes:
     """What of the runtime was cut. ``wasm``: by variant id. ``plan``: what was cut and why, as JSON.
 
+    ``refused``: the variants whose build refuses the model, stock or cut. The page learns that from the cut one and
+    goes on to the next variant, so these need no net.
+
     ``net``: which stock runtime the bundle carries for a miss: the one for the CPU for every variant, that of each
     variant, or none.
     """
@@ -29,6 +32,7 @@ class CutRuntimes:
     wasm: Mapping[str, bytes] = field(default_factory=dict)
     net: NetChoice = "cpu"
     plan: Mapping[str, Any] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
 
 
 class Writer(Protocol):
@@ -52,7 +56,8 @@ def add(writer: Writer, runtime: RuntimeDist, variants: Sequence[Variant], cut: 
 
     Raises UsageError when a file of the runtime changed meanwhile, or it lacks the files of a net.
     """
-    nets = {variant.id: _net_of(variant, cut.net) for variant in variants if variant.id in cut.wasm}
+    netted = [variant for variant in variants if variant.id in cut.wasm.keys() - cut.refused]
+    nets = {variant.id: _net_of(variant, cut.net) for variant in netted}
     used = {net.id: net for net in nets.values() if net is not None}
     runtime.require(used.values())
     scripts = sorted({name for variant in (*variants, *used.values()) for name in (variant.api, variant.mjs)})

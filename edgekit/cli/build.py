@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from edgekit import console, pipeline
 from edgekit.bundle.runtime_files import NETS
 from edgekit.cli import case_options, options, program, trim
 from edgekit.console import Column
+from edgekit.errors import UsageError
 from edgekit.pipeline import BuildConfig, BuildResult
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
@@ -52,7 +54,8 @@ from edgekit.runtime_trim import RuntimeSize
               help="Take onnxruntime-web from this dist folder. Default: the pinned build, fetched once.")  # fmt: skip
 @options.targets_dir_option
 @options.json_option
-def command(model: Path, as_json: bool, **values: Any) -> None:
+@click.pass_context
+def command(ctx: click.Context, /, model: Path, as_json: bool, **values: Any) -> None:
     """Make a bundle that runs a model and can prove its answers.
 
     \b
@@ -61,6 +64,13 @@ def command(model: Path, as_json: bool, **values: Any) -> None:
       edgekit build model.onnx --target wasm --sample photo.jpg --image-size 224x224
       edgekit build vad.onnx --target wasm --feed-back stateN=state --dim batch=1
     """
+    if values["no_trim_runtime"]:
+        for name, option in (("net", "--net"), ("profiles", "--add-profile")):
+            if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
+                raise UsageError(
+                    f"{option} is about a runtime that is cut, and --no-trim-runtime ships it as published.",
+                    hint="Leave one of the two out.",
+                )
     with console.progress() as progress:
         result = pipeline.build(_config(model, values), progress=progress)
     if as_json:

@@ -55,7 +55,7 @@ def _without_signature(text: str) -> str:
 
 _UNKNOWN = re.compile(r"(?P<domain>[\w.\-]*):(?P<op>\w+)\(-?\d+\) is not a registered function/op")
 _UNREGISTERED = re.compile(r"No Op registered for (?P<op>\w+) with domain_version of (?P<version>\d+)")
-_NO_KERNEL = re.compile(
+NO_KERNEL = re.compile(
     r"Could not find an implementation for (?P<op>[\w.:]+)\((?P<version>\d+)\) node with name '(?P<name>.*?)'"
 )
 _IR = re.compile(r"Unsupported model IR version: (?P<found>\d+), max supported IR version: (?P<highest>\d+)")
@@ -80,7 +80,7 @@ def explained(reason: str) -> tuple[str, str | None]:
             f"uses the operator '{found['op']}', which opset {found['version']} does not have",
             "Export the model again with an opset that has it.",
         )
-    if found := _NO_KERNEL.search(reason):
+    if found := NO_KERNEL.search(reason):
         where = _node(found["op"], found["name"])
         return (
             f"uses {where} (opset {found['version']}) with data types for which onnxruntime has no CPU kernel",

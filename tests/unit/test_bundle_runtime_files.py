@@ -141,3 +141,12 @@ def test_the_bundle_lists_the_cut_and_the_stock_file_and_the_page_knows_both(tmp
     page = (tmp_path / "out/index.html").read_text()
     assert '"miss_address":16' in page.replace(" ", "")
     assert f"runtime/stock/{CPU.wasm}" in page
+
+
+def test_a_variant_that_refuses_the_model_needs_no_net_and_is_not_watched_for_misses(dist: RuntimeDist) -> None:
+    cut = {"jspi": b"j", "wasm": b"w"}
+    made, files = added(dist, [JSPI, CPU], wasm=cut, net="same", refused=frozenset({"jspi"}))
+    assert set(made.trimmed) == {"wasm"}
+    assert [net.id for net in made.nets] == ["wasm"]
+    assert files[f"runtime/{JSPI.wasm}"] == b"j"
+    assert f"runtime/stock/{JSPI.wasm}" not in files
