@@ -209,7 +209,8 @@ def _trim(
     (block,) = re.findall(r'id="edgekit-config">(.*?)</script>', html, re.DOTALL)
     config = json.loads(block)
     (variant,) = config["variants"]
-    config["nets"] = [{key: value for key, value in variant.items() if key not in ("needs", "trimmed")} | {"id": "cpu"}]
+    whole = {key: value for key, value in variant.items() if key not in ("needs", "trimmed")} | {"id": "cpu"}
+    config["nets"] = [] if net is None else [whole]
     wasm = {"wasm_url": "runtime/small.wasm", "wasm_sha256": sha256_bytes(small), "wasm_bytes": len(small)}
     config["variants"] = [variant | wasm | {"trimmed": {"miss_address": MISS_ADDRESS, "net": net}}]
     changed = {
@@ -330,15 +331,33 @@ def test_where_no_worker_starts_the_page_runs_the_model_itself_and_a_trap_is_sti
     assert result["running"]["threads"] == 1
 
 
-def test_the_record_of_the_agent_holds_the_miss_and_its_answers_are_right(
-    trimmed: Any, keep: Any, open_page: Any, tmp_path: Path
-) -> None:
+def agent_record(open_page: Any, folder: Path, inbox: Path, asked: str = "") -> run_record.RunRecord:
+    """Return the record that a bundle's page posts."""
+
     def visit(page: Page) -> None:
         page.wait_for_selector("html[data-edgekit=done]", state="attached")
 
-    open_page(trimmed(keep["right"]), visit, query="?parity=1&run=r&repeats=1&threads=1", inbox=tmp_path)
-    [path] = tmp_path.rglob("record.json")
-    ran = run_record.from_files(json.loads(path.read_text()), path.with_suffix(".safetensors").read_bytes())
+    open_page(folder, visit, query=f"?parity=1&run=r&repeats=1&threads=1{asked}", inbox=inbox)
+    [path] = inbox.rglob("record.json")
+    return run_record.from_files(json.loads(path.read_text()), path.with_suffix(".safetensors").read_bytes())
+
+
+@pytest.mark.parametrize("net", ["cpu", None])
+def test_where_nodes_ran_is_asked_of_the_net_and_a_trimmed_runtime_that_cannot_tell_harms_nothing(
+    net: str | None, trimmed: Any, keep: Any, open_page: Any, tmp_path: Path
+) -> None:
+    # What was recorded of a session that says nothing holds no function that writes what it would say.
+    ran = agent_record(open_page, trimmed(keep["right"], net=net), tmp_path, "&cases=kept&placement=60")
+    assert (ran.error, ran.misses, ran.cases[0].status) == (None, (), "done")
+    assert (ran.placement is None) == (net is None)
+    if ran.placement is not None:
+        assert [part.execution_provider for part in ran.placement] == ["CPUExecutionProvider"]
+
+
+def test_the_record_of_the_agent_holds_the_miss_and_its_answers_are_right(
+    trimmed: Any, keep: Any, open_page: Any, tmp_path: Path
+) -> None:
+    ran = agent_record(open_page, trimmed(keep["right"]), tmp_path)
     assert [miss.recovered_by for miss in ran.misses] == ["cpu"]
     assert [case.status for case in ran.cases] == ["done", "done"]
     array = ran.cases[1].outputs[0].array
