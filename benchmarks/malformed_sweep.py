@@ -4,8 +4,10 @@ Run ``python benchmarks/malformed_sweep.py [--every N] [--kind KIND ...] [--work
 runs in a process of its own, forked from one that has imported everything, and so do the child processes that it asks
 for: that spares half a second of start-up for each of up to 20 processes. Every hundredth file goes through new
 interpreters, as for a user. Time is the wall's, and beside it the CPU seconds of the command and all its
-children: on a machine that does other things, the smaller of the two is held to the limit. Memory is the most that the
-command's process ever held plus the most that any of its children did, mapped files too.
+children: on a machine that does other things, the smaller of the two is held to the limit. A command hangs when it has
+not ended after 90 s, without the time in which it, or a child of it, stood in line for a processor. Memory is the most
+that the command's process ever held plus the most that any of its children did, mapped files too; what a forked child
+has of its parent does not count twice.
 """
 
 import argparse
@@ -23,6 +25,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -89,8 +92,11 @@ def run(arguments: Sequence[str], folder: Path, *, forked: bool, patience: float
     with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
         process = _fork(arguments, out.fileno(), err.fileno(), folder, forked=forked)
         ended, status = 0, 0
-        while not ended and time.monotonic() - started < patience:
+        queued: dict[int, float] = {}
+        while not ended and time.monotonic() - started < patience + sum(queued.values()):
             ended, status, usage = os.wait4(process, os.WNOHANG)
+            if not ended and time.monotonic() - started > patience / 2:
+                _note_queues(process, queued)
             time.sleep(0 if ended else 0.005)
         seconds = time.monotonic() - started
         if not ended:
@@ -101,6 +107,14 @@ def run(arguments: Sequence[str], folder: Path, *, forked: bool, patience: float
     code = os.waitstatus_to_exitcode(status) if ended else None
     texts = [(folder / name).read_bytes().decode(errors="replace") for name in ("stdout", "stderr")]
     return Ran(code, seconds, usage.ru_utime + usage.ru_stime, peak, texts[0], texts[1])
+
+
+def _note_queues(process: int, queued: dict[int, float]) -> None:
+    """Note how long a process, and those that it waits for, have been ready to run and were not let: seconds, by id."""
+    with suppress(OSError, ValueError, IndexError):
+        queued[process] = int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+        for child in Path(f"/proc/{process}/task/{process}/children").read_text().split():
+            _note_queues(int(child), queued)
 
 
 def _fork(arguments: Sequence[str], out: int, err: int, folder: Path, *, forked: bool) -> int:
@@ -120,17 +134,24 @@ def _fork(arguments: Sequence[str], out: int, err: int, folder: Path, *, forked:
     except SystemExit as request:
         code = int(request.code or 0)
         sys.stderr.flush()
-        peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        (folder / "peaks").write_text(str(peak << 10))
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        (folder / "peaks").write_text(str(own + ForkedChild.most_bytes))
     finally:
         os._exit(code)
 
 
 class ForkedChild:
-    """Stands in for the Popen of ``edgekit.child.process``: the same limits and module, without a new interpreter."""
+    """Stands in for the Popen of ``edgekit.child.process``: the same limits and module, without a new interpreter.
+
+    ``most_bytes``: the most that any child held, without the model and all else that its parent had made by then.
+    """
+
+    most_bytes = 0
+    warm_bytes = 0
 
     def __init__(self, module: str, folder: Path, limits: ChildLimits) -> None:
         self.returncode: int | None = None
+        self._inherited = max(0, _held_bytes() - ForkedChild.warm_bytes)
         read, write = os.pipe()
         alive, self._alive = os.pipe()
         parent = os.getpid()
@@ -156,9 +177,10 @@ class ForkedChild:
         """Wait as Popen does."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while self.returncode is None:
-            ended, status = os.waitpid(self.pid, 0 if deadline is None else os.WNOHANG)
+            ended, status, usage = os.wait4(self.pid, 0 if deadline is None else os.WNOHANG)
             if ended:
                 self.returncode = os.waitstatus_to_exitcode(status)
+                ForkedChild.most_bytes = max(ForkedChild.most_bytes, (usage.ru_maxrss << 10) - self._inherited)
             elif deadline is not None and time.monotonic() >= deadline:
                 raise subprocess.TimeoutExpired("child", timeout or 0)
             else:
@@ -179,6 +201,10 @@ class ForkedChild:
         os.close(self._alive)
 
 
+def _held_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def _warm() -> None:
     """Import what commands and their children import, and let children be forked."""
     for name in (
@@ -191,6 +217,7 @@ def _warm() -> None:
     process._started = ForkedChild  # type: ignore[assignment]
     gc.collect()
     gc.freeze()  # so that the collector of a forked process does not touch, and copy, all that was imported
+    ForkedChild.warm_bytes = _held_bytes()
 
 
 def judge(sample: malformed.Malformed, command: str, folder: Path, *, forked: bool) -> Outcome:

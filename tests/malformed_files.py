@@ -18,6 +18,7 @@ Maker = Callable[[Path], Path]
 Made = tuple[str, str, Maker]
 
 _CHUNK = 1 << 20
+FOREST = (b"nodes_treeids", b"nodes_nodeids", b"nodes_featureids", b"nodes_truenodeids")
 
 
 def files() -> Iterator[Made]:
@@ -284,8 +285,16 @@ def _gigabytes() -> Iterator[Made]:
         yield "billions", f"{size} unknown fields", _large(Filler(b"\xb8\x3e\x01", count // 2))
         yield "billions", f"{size} empty graphs", _large(attribute_list(Filler(b"\x5a\x00", count)))
         yield "billions", f"{size} data of strings", _large(Field(5, Filler(b"\x32\x00", count), b"\x42\x01w\x10\x08"))
+    raw = Field(9, Filler(b"\0", 200_000_000))
+    yield "billions", "200,000,000 raw bytes without a type", _large(Field(5, raw, b"\x42\x01w"))
     raw = Field(9, Filler(b"\0", 100_000_000))
-    yield "billions", "100,000,000 raw bytes without a type", _large(Field(5, raw, b"\x42\x01w"))
+    shape = b"\x08" + varint(25_000_001)
+    yield "billions", "100,000,000 raw bytes of another shape", _large(Field(5, shape, b"\x10\x01\x42\x01w", raw))
+    for count in (1_000_000, 10_000_000, 100_000_000):
+        entries = Filler(b"\x40\xff\xff\x01", count // 4)
+        lists = (Field(5, b"\x0a" + bytes([len(name)]) + name, entries) for name in FOREST)
+        forest = Field(1, b"\x0a\x01x\x12\x01z\x22\x15TreeEnsembleRegressor\x3a\x0aai.onnx.ml", *lists)
+        yield "billions", f"{count:,} entries of a forest", _large(forest)
     yield "billions", "a billion unpacked ints", _large(attribute_list(Filler(b"\x40\x01", billion)))
     for size in ((1 << 31) - 1, 1 << 31, 5 << 30, 1 << 40):
         yield "billions", f"a hole of {size:,} bytes", partial(_hollow, size)

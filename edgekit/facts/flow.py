@@ -65,6 +65,9 @@ def follow(proto: onnx.ModelProto) -> Flow:
 
 def worst(sources: Iterable[Source]) -> Source:
     """Return the source that makes a value depend on most: data over shapes over constants."""
+    sources = tuple(sources)
+    if "data" in sources:  # mostly
+        return "data"
     return max(sources, key=_ORDER.index, default="constant")
 
 

@@ -1,6 +1,7 @@
 """Types as a model declares them: ONNX's spelling, edgekit's dtype, the shape."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import onnx
 
@@ -30,9 +31,16 @@ def value_type(kind: onnx.TypeProto) -> ValueType:
     """Read a type. What is no tensor has neither dtype nor shape."""
     if not kind.HasField("tensor_type"):
         return ValueType(type_text(kind), None, None)
-    dtype = dtype_name(kind.tensor_type.elem_type)
-    known = dtype == "string" or dtype in NUMPY_DTYPES or kind.tensor_type.elem_type in external_data.BITS
-    return ValueType(type_text(kind), dtype if known else None, shape_of(kind.tensor_type))
+    text, dtype = _tensor(kind.tensor_type.elem_type)
+    return ValueType(text, dtype, shape_of(kind.tensor_type))
+
+
+@lru_cache(maxsize=256)  # large models have a hundred thousand values of three dtypes
+def _tensor(data_type: int) -> tuple[str, str | None]:
+    """The type of tensors of a TensorProto.DataType as text, and their dtype where there is such a one."""
+    dtype = dtype_name(data_type)
+    known = dtype == "string" or dtype in NUMPY_DTYPES or data_type in external_data.BITS
+    return f"tensor({element_name(data_type)})", dtype if known else None
 
 
 def dtype_name(data_type: int) -> str:
@@ -67,7 +75,7 @@ def type_text(kind: onnx.TypeProto) -> str:
     """Spell a type as ONNX and onnxruntime do: "tensor(float)", "seq(map(int64,tensor(float)))", "optional(...)"."""
     which = kind.WhichOneof("value")
     if which == "tensor_type":
-        return f"tensor({element_name(kind.tensor_type.elem_type)})"
+        return _tensor(kind.tensor_type.elem_type)[0]
     if which == "sparse_tensor_type":
         return f"sparse_tensor({element_name(kind.sparse_tensor_type.elem_type)})"
     if which == "sequence_type":

@@ -120,6 +120,7 @@ class _Counter:
         self.values = 0
         self.unknown_values = 0
         self.notes: list[str] = []
+        self.sizes: dict[Scope, dict[str, tuple[tuple[int, ...] | None, int | None]]] = {}
         self.constants = _whole_numbers(table.inlined.graph)
 
     def graph(self, graph: onnx.GraphProto, scope: Scope, path: str) -> _Sum:
@@ -193,11 +194,11 @@ class _Counter:
     def learn(self, name: str, scope: Scope, path: str) -> int:
         """Note a value that a node gives; return its bytes, 0 where they are unknown."""
         self.values += 1
-        size, kind = self.bytes(name, scope), self.table.look(name, scope)
+        (shape, size), kind = self.size(name, scope), self.table.look(name, scope)
         if size is None:
             self.unknown_values += 1
             return 0
-        if kind is not None and kind.dtype is not None and (shape := _known(kind)) is not None:
+        if kind is not None and kind.dtype is not None and shape is not None:
             self.activations.append(Activation(name, path, kind.dtype, shape, size))
         return size
 
@@ -205,16 +206,23 @@ class _Counter:
         return sum(self.bytes(name, scope) or 0 for name in node.output if name)
 
     def shape(self, name: str, scope: Scope) -> tuple[int, ...] | None:
-        kind = self.table.look(name, scope) if name else None
-        return None if kind is None else _known(kind)
+        return self.size(name, scope)[0] if name else None
 
     def bytes(self, name: str, scope: Scope) -> int | None:
         """Bytes of a value, packed; None where its type or shape is unknown. A string counts as a pointer."""
-        kind = self.table.look(name, scope)
-        shape = None if kind is None else _known(kind)
-        if kind is None or shape is None:
-            return None
-        return (math.prod(shape) * _BITS.get(kind.dtype or "", 64) + 7) // 8
+        return self.size(name, scope)[1]
+
+    def size(self, name: str, scope: Scope) -> tuple[tuple[int, ...] | None, int | None]:
+        """The shape and the bytes of a value, looked up once in each scope."""
+        known = self.sizes.setdefault(scope, {})
+        if name not in known:
+            kind = self.table.look(name, scope)
+            shape = None if kind is None else _known(kind)
+            packed = None
+            if kind is not None and shape is not None:
+                packed = (math.prod(shape) * _BITS.get(kind.dtype or "", 64) + 7) // 8
+            known[name] = shape, packed
+        return known[name]
 
 
 def _whole_numbers(graph: onnx.GraphProto) -> dict[str, int]:

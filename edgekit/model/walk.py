@@ -162,7 +162,7 @@ def check_text(proto: onnx.ModelProto) -> None:
 
     Texts that nobody reads here (doc strings) are left alone.
     """
-    for text in _texts(proto):
+    for text in (text for some in _texts(proto) if bytes in map(type, some) for text in some):
         if isinstance(text, bytes):
             raise ModelError(
                 f"The model holds a name that is not UTF-8 text: {text[:60]!r}.",
@@ -170,26 +170,26 @@ def check_text(proto: onnx.ModelProto) -> None:
             )
 
 
-def _texts(proto: onnx.ModelProto) -> Iterator[object]:
-    yield from (proto.producer_name, proto.producer_version, proto.domain)
-    yield from (opset.domain for opset in proto.opset_import)
+def _texts(proto: onnx.ModelProto) -> Iterator[tuple[object, ...]]:
+    """Yield all texts, some at a time: large models have a million of them."""
+    yield (proto.producer_name, proto.producer_version, proto.domain)
+    yield tuple(opset.domain for opset in proto.opset_import)
     for entry in proto.metadata_props:
-        yield from (entry.key, entry.value)
+        yield (entry.key, entry.value)
     for function in proto.functions:
-        yield from (function.name, function.domain, function.overload, *function.input, *function.output)
+        yield (function.name, function.domain, function.overload, *function.input, *function.output)
     for graph in all_graphs(proto):
-        yield graph.name
+        yield (graph.name,)
         for info in (*graph.input, *graph.output, *graph.value_info):
-            yield info.name
-            yield from _type_texts(info.type)
+            yield (info.name, *_type_texts(info.type))
     for tensor in all_tensors(proto):
-        yield tensor.name
+        yield (tensor.name,)
         for entry in tensor.external_data:
-            yield from (entry.key, entry.value)
+            yield (entry.key, entry.value)
     for node in all_nodes(proto):
-        yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
+        yield (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
         for attribute in node.attribute:
-            yield from (attribute.name, attribute.ref_attr_name)
+            yield (attribute.name, attribute.ref_attr_name)
 
 
 def _type_texts(kind: onnx.TypeProto) -> Iterator[object]:

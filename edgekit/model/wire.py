@@ -17,9 +17,12 @@ import onnx
 
 from edgekit.model import walk
 
-# What upb, protobuf's parser in C, takes; measured with a million of each (an array that grows is there twice).
+# What upb, protobuf's parser in C, takes; measured with two to seventeen million of each. An array that grows leaves
+# its smaller forms behind: whole numbers take 16 to 24 bytes each, floats half of it, texts 32 to 38 besides their own.
 _STRING_BYTES = 40
-_NUMBER_BYTES = 16
+_NUMBER_BYTES = 20
+_FLOAT_BYTES = 10
+_PACKED_FLOAT_BYTES = 4  # as many as the length says
 # A shape is a tuple, a message and a line of text as well, wherever it is looked at.
 _DIMENSION_BYTES = 200
 _DIMENSIONS = ("TensorProto.dims", "SparseTensorProto.dims", "TensorShapeProto.dim")
@@ -31,9 +34,14 @@ _MESSAGE_BYTES_PER_FIELD = 8
 
 # A parsed model may take this much, and its file's size, besides the values of tensors.
 _BUDGET_BYTES = 96 << 20
+# Decision forests alone keep millions of numbers in lists of attributes. One of 3,000,000 tree nodes has 120 MB, and
+# takes 655 MB when parsed, and 1.4 GB in a session. Nothing but the runtime looks at each entry.
+_FOREST_BYTES, _FOREST_BYTES_PER_BYTE = 1200 << 20, 8
+_FOREST_LISTS = (b"nodes_", b"target_", b"class_", b"leaf_", b"classlabels_", b"tree_", b"membership_values")
+_LISTS_OF_ATTRIBUTES = ("AttributeProto.ints", "AttributeProto.floats", "AttributeProto.strings")
 # Each takes a microsecond here and several wherever all of them are looked at. A real model has ten to a node, and a
-# vocabulary of a million words has a million.
-_MOST_FIELDS = 3_000_000
+# vocabulary of a million words has a million. A forest has a text to a tree node.
+_MOST_FIELDS, _MOST_FOREST_FIELDS = 3_000_000, 6_000_000
 
 _WINDOW_BYTES = 1 << 20
 # A tag and a length take at most ten bytes each.
@@ -46,7 +54,7 @@ _FIXED = {_FIXED64: 8, _FIXED32: 4}
 _MOST_DEPTH = 100  # protobuf's own limit
 
 # What a field with a length holds. _VALUES: those of a tensor, which take no more in memory than in the file.
-_MESSAGE, _TEXT, _TEXTS, _VALUES, _PACKED_VARINTS, _PACKED_FIXED, _NOTHING = range(7)
+_MESSAGE, _TEXT, _TEXTS, _BLOBS, _VALUES, _PACKED_VARINTS, _PACKED_FIXED, _NOTHING = range(8)
 
 _NODES = ("GraphProto.node", "FunctionProto.node")
 
@@ -99,8 +107,8 @@ def _model() -> _Kind:
             if field.message_type is not None:
                 kind.fields[tag | _BYTES] = (_MESSAGE, name, learn(field.message_type))
             elif field.type in (field.TYPE_STRING, field.TYPE_BYTES):
-                one = _TEXT if field.type == field.TYPE_STRING else _VALUES
-                kind.fields[tag | _BYTES] = (_TEXTS if field.is_repeated else one, name, None)
+                one, many = (_TEXT, _TEXTS) if field.type == field.TYPE_STRING else (_VALUES, _BLOBS)
+                kind.fields[tag | _BYTES] = (many if field.is_repeated else one, name, None)
             else:
                 wire = {field.TYPE_FLOAT: _FIXED32, field.TYPE_DOUBLE: _FIXED64}.get(field.type, _VARINT)
                 kind.numbers[tag | wire] = name if field.is_repeated else ""
@@ -118,9 +126,11 @@ class _Reader:
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self.stream, self.size = stream, size
         self.budget = _BUDGET_BYTES + size
+        self.forest_budget = min(_FOREST_BYTES, _BUDGET_BYTES + _FOREST_BYTES_PER_BYTE * size)
         self.window = b""
         self.base = self.place = 0
-        self.weight = self.fields = 0
+        self.weight = self.fields = self.forest_weight = self.forest_fields = 0
+        self.in_forest = False
         self.lists: Counter[str] = Counter()
 
     def read(self) -> None:
@@ -164,11 +174,15 @@ class _Reader:
         if what == _NOTHING:
             self._unknown(tag)
         elif what == _PACKED_FIXED:
-            self._numbers(name, length // 4)
+            self._count(name, length // 4 * _PACKED_FLOAT_BYTES, length // 4)
+        elif what == _BLOBS:
+            self._count(name, _STRING_BYTES + length)
         elif what != _VALUES:
             if length > _LONGEST_TEXT_BYTES:
                 raise TooMuchError(f"a text of {length:,} bytes as {name}")
             self._count(name, _COPIES_OF_TEXT * length + (_STRING_BYTES if what == _TEXTS else 0))
+            if name == "AttributeProto.name":  # it stands before the lists, as every exporter writes it
+                self.in_forest = self.window.startswith(_FOREST_LISTS, self.place)
         self.place += length
 
     def _single(self, kind: _Kind, tag: int, end: int) -> None:
@@ -224,15 +238,22 @@ class _Reader:
     def _count(self, name: str, cost: int, entries: int = 1) -> None:
         """Count ``entries`` of a list that take ``cost`` bytes together; they are one step of this reader."""
         self.lists[name] += entries
-        self.weight += cost
-        self.fields += 1
-        too_many_nodes = name in _NODES and sum(self.lists[each] for each in _NODES) > walk.MOST_NODES
-        if too_many_nodes or self.weight > self.budget or self.fields > _MOST_FIELDS:
+        if self.in_forest and name in _LISTS_OF_ATTRIBUTES:
+            self.forest_weight += cost
+            self.forest_fields += 1
+            too_much = self.forest_weight > self.forest_budget or self.forest_fields > _MOST_FOREST_FIELDS
+        else:
+            self.weight += cost
+            self.fields += 1
+            too_many_nodes = name in _NODES and sum(self.lists[each] for each in _NODES) > walk.MOST_NODES
+            too_much = too_many_nodes or self.weight > self.budget or self.fields > _MOST_FIELDS
+        if too_much:
             most, count = self.lists.most_common(1)[0]
             raise TooMuchError(f"at least {count:,} of {most}")
 
     def _numbers(self, name: str, count: int) -> None:
-        self._count(name, count * (_DIMENSION_BYTES if name in _DIMENSIONS else _NUMBER_BYTES), count)
+        each = _FLOAT_BYTES if name == "AttributeProto.floats" else _NUMBER_BYTES
+        self._count(name, count * (_DIMENSION_BYTES if name in _DIMENSIONS else each), count)
 
     def _unknown(self, tag: int) -> None:
         if tag >> 3 == 0:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import onnx
 import onnx_ir as ir
+from google.protobuf.message import Message
 
 from edgekit.errors import ModelError
 from edgekit.model import walk
@@ -46,8 +47,7 @@ def to_ir(proto: onnx.ModelProto, folder: Path) -> Carried:
 
     Raises ModelError for a graph that makes no sense: a value made twice, an attribute without a type.
     """
-    plain = onnx.ModelProto()
-    plain.CopyFrom(proto)
+    plain = _without_lists(proto)
     plain.ClearField("training_info")
     carried = Carried(ir.Model(ir.Graph([], [], nodes=[]), ir_version=plain.ir_version))
     _plain_domains(plain)
@@ -63,6 +63,39 @@ def to_ir(proto: onnx.ModelProto, folder: Path) -> Carried:
     except Exception as error:  # onnx-ir raises what it meets
         raise _senseless(error) from error
     return carried
+
+
+def _without_lists(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Copy a model without the long lists of the main graph's nodes, of each of which one entry stays."""
+    copy = onnx.ModelProto()
+    if not any(_is_long(node, attribute) for node in proto.graph.node for attribute in node.attribute):
+        copy.CopyFrom(proto)
+        return copy
+    _copy_fields(proto, copy, "graph")
+    _copy_fields(proto.graph, copy.graph, "node")
+    for node in proto.graph.node:
+        own = copy.graph.node.add()
+        _copy_fields(node, own, "attribute")
+        for attribute in node.attribute:
+            if not _is_long(node, attribute):
+                own.attribute.add().CopyFrom(attribute)
+                continue
+            cut = own.attribute.add(name=attribute.name, type=attribute.type)
+            for name, _ in _LISTS[:3]:
+                getattr(cut, name).extend(getattr(attribute, name)[:1])
+    return copy
+
+
+def _copy_fields(source: Message, copy: Message, without: str) -> None:
+    for field, value in source.ListFields():
+        if field.name == without:
+            continue
+        if field.is_repeated:
+            getattr(copy, field.name).extend(value)
+        elif field.message_type is not None:
+            getattr(copy, field.name).CopyFrom(value)
+        else:
+            setattr(copy, field.name, value)
 
 
 def _senseless(error: Exception) -> ModelError:
@@ -149,10 +182,10 @@ def _put_aside(
     for node, own_node in zip(body.node, own.node, strict=True):
         for attribute, own_attribute in zip(node.attribute, own_node.attribute, strict=True):
             _state_type(attribute)
-            long = _is_long(attribute) and node.op_type != "Constant"
+            long = _is_long(own_node, own_attribute)
             if long or _is_foreign(attribute):
                 kept = own_attribute  # a long list is not copied once more
-                if not long or own_attribute.type != attribute.type:
+                if not long:
                     kept = onnx.AttributeProto()
                     kept.CopyFrom(attribute)
                 carried.attributes.append(kept)
@@ -196,9 +229,12 @@ def _is_foreign(attribute: onnx.AttributeProto) -> bool:
     return any(not _is_text(text) for text in (*attribute.strings, attribute.s))
 
 
-def _is_long(attribute: onnx.AttributeProto) -> bool:
+def _is_long(node: onnx.NodeProto, attribute: onnx.AttributeProto) -> bool:
     """Whether a list is longer than any pass looks at: the tables of a decision tree would be copied at every step."""
-    return max(len(attribute.ints), len(attribute.floats), len(attribute.strings)) > _MOST_LISTED
+    return (
+        node.op_type != "Constant"
+        and max(len(attribute.ints), len(attribute.floats), len(attribute.strings)) > _MOST_LISTED
+    )
 
 
 def _is_text(data: bytes) -> bool:
@@ -217,6 +253,7 @@ def _put_back(body: onnx.GraphProto | onnx.FunctionProto, carried: Carried) -> N
             continue
         for attribute in _marked(node):
             attribute.CopyFrom(carried.attributes[attribute.i])
+            _state_type(attribute)
         if node.domain == DOMAIN and node.op_type == _CONSTANT:
             node.op_type, node.domain = "Constant", ""
     if stored and isinstance(body, onnx.GraphProto):

@@ -81,12 +81,15 @@ def gather(
     mended = False
     for mended in (False, True):
         right = _mended(base, work) if mended else base
-        path.write_bytes((seeded(right) if random else right).SerializeToString())
+        right = seeded(right) if random else right
+        path.write_bytes(right.SerializeToString())
         try:
             cases, runtime = (
                 (given, f"desktop onnxruntime {version('onnxruntime')}")
                 if given
-                else _cases(path, store, target, options, sizes, shape, progress)
+                else _cases(
+                    LoadedModel(path, right, _files(right, store.folder)), target, options, sizes, shape, progress
+                )
             )
         except ModelError as error:
             reason = reason or error.message.replace(str(path), model.path.name)
@@ -169,8 +172,7 @@ def _mended(proto: onnx.ModelProto, work: Work) -> onnx.ModelProto:
 
 
 def _cases(
-    path: Path,
-    store: Store,
+    loaded: LoadedModel,
     target: Target,
     options: CaseOptions,
     sizes: dict[str, int],
@@ -178,8 +180,6 @@ def _cases(
     progress: Progress,
 ) -> tuple[tuple[GoldenCase, ...], str]:
     """Make cases at the frozen sizes; where a range is recorded, at both its ends."""
-    proto = onnx.ModelProto.FromString(path.read_bytes())
-    loaded = LoadedModel(path, proto, _files(proto, store.folder))
     facts = survey.survey(loaded)
     found: list[GoldenCase] = []
     runtime = ""

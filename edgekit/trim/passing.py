@@ -1,6 +1,7 @@
 """Run the passes over a model, and keep what each left: a snapshot small enough to keep many."""
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,40 +96,45 @@ class Passing:
         done = [Snapshot(start[0][0], first, first, seeds=self.seeds)]
         for name, proto in start[1:]:
             self._add(done, name, proto, required=True)
-        for step in steps.REPAIR:
-            self._step(done, step)
+        carried = self._each(done, steps.REPAIR, None)
         for snapshot in done[:-1]:
             snapshot.repairs = True
         if self.opset is not None:
             self._step(done, steps.convert(self.opset), required=True)
-        for step in steps.FIRST:
-            self._step(done, step)
-        self._rounds(done)
+            carried = None
+        carried = self._rounds(done, self._each(done, steps.FIRST, carried))
         if self.int32 and self._step(done, steps.NARROW)[1]:
             self.work.forget()
-            self._rounds(done)
-        for step in steps.LIFT:
-            self._step(done, step)
+            carried = self._rounds(done, None)
+        carried = self._each(done, steps.LIFT, carried)
         if self.rounding:
             self._step(done, steps.ROUNDING, may_round=True)
-            self._rounds(done)
-            for step in steps.LIFT:
-                self._step(done, step)
-        for step in steps.LAST:
-            self._step(done, step)
+            carried = self._each(done, steps.LIFT, self._rounds(done, None))
+        self._each(done, steps.LAST, carried)
         return done
 
-    def _rounds(self, done: list[Snapshot]) -> None:
+    def _each(
+        self, done: list[Snapshot], passes: Sequence[Step], carried: carry.Carried | None
+    ) -> carry.Carried | None:
+        """Run passes; one conversion serves until a pass changes something. Returns what the next pass may take."""
+        for step in passes:
+            carried, changed = self._step(done, step, carried=carried)
+            if changed:
+                carried = None
+        return carried
+
+    def _rounds(self, done: list[Snapshot], carried: carry.Carried | None) -> carry.Carried | None:
         for _ in range(_MOST_ROUNDS):
             changed = False
             # One conversion and one inference serve a whole round: what passes add is known in the next.
-            carried = None
             for step in steps.ROUND:
                 carried, this = self._step(done, step, carried=carried)
                 changed |= this
             self.work.forget()
             if not changed:
-                return
+                return carried
+            carried = None
+        return None
 
     def _step(
         self,

@@ -41,9 +41,8 @@ def test_a_sound_model_passes(name: str) -> None:
     [
         (attribute_list(Filler(INTS, 3_000_000)), "of AttributeProto.ints"),
         (attribute_list(Field(8, Filler(b"\1", 3_000_000))), "of AttributeProto.ints"),
-        (attribute_list(Filler(FLOATS, 3_000_000)), "of AttributeProto.floats"),
-        (attribute_list(Field(7, Filler(FLOATS[1:], 3_000_000))), "of AttributeProto.floats"),
-        (attribute_list(Filler(STRINGS, 400_000)), "of AttributeProto.strings"),
+        (attribute_list(Filler(FLOATS, 5_000_000)), "of AttributeProto.floats"),
+        (attribute_list(Filler(STRINGS, 500_000)), "of AttributeProto.strings"),
         (Field(5, Field(1, Filler(b"\1", 3_000_000))), "of TensorProto.dims"),
         (Field(1, Filler(b"\x0a\0", 400_000)), "of NodeProto.input"),
         (Filler(b"\x2a\0", 400_000), "of GraphProto.initializer"),
@@ -69,12 +68,44 @@ def test_what_would_fill_the_memory_is_refused_by_name(
         Field(5, Field(4, Filler(FLOATS[1:], 70_000_000)), b"\x42\x01w"),
         attribute_list(Filler(INTS, 5_000_000)),
         attribute_list(Filler(FLOATS, 5_000_000)),
+        attribute_list(Field(7, Filler(FLOATS[1:], 70_000_000))),  # packed: no more than in the file
         attribute_list(Filler(STRINGS, 300_000)),
         Filler(b"\x0a\0", walk.MOST_NODES),
     ],
 )
 def test_values_of_tensors_and_long_lists_pass(field: Field | Filler) -> None:
     weigh(graph_of(field))
+
+
+def forest(count: int, entry: bytes, name: bytes = b"nodes_featureids") -> bytes:
+    """A node with one long list in an attribute of that name."""
+    listed = Field(5, b"\x0a" + bytes([len(name)]) + name, Filler(b"\x40" + entry, count))
+    return graph_of(Field(1, b"\x22\x15TreeEnsembleRegressor", listed, Field(5, b"\x0a\1b\x18\1")))
+
+
+def test_lists_of_a_decision_forest_may_be_as_long_as_a_file_of_their_size_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wire, "_BUDGET_BYTES", 16 << 20)
+    weigh(forest(3_000_000, b"\x80\x80\1"))  # 60 MB from 12 MB
+    for data in (
+        forest(3_000_000, b"\x80\x80\1", b"axes"),  # no list of a forest
+        forest(6_000_000, b"\1"),  # 120 MB from 12 MB: no forest has such small numbers only
+    ):
+        with pytest.raises(TooMuchError, match=r"of AttributeProto\.ints"):
+            weigh(data)
+    monkeypatch.setattr(wire, "_FOREST_BYTES", 50_000_000)
+    with pytest.raises(TooMuchError, match=r"of AttributeProto\.ints"):
+        weigh(forest(3_000_000, b"\x80\x80\1"))
+
+
+def test_texts_of_a_decision_forest_have_a_limit_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    modes = Field(5, b"\x0a\x0bnodes_modes", Filler(b"\x4a\x04LEAF", 200_000))
+    monkeypatch.setattr(wire, "_MOST_FIELDS", 100_000)
+    weigh(graph_of(Field(1, modes)))
+    monkeypatch.setattr(wire, "_MOST_FOREST_FIELDS", 100_000)
+    with pytest.raises(TooMuchError, match=r"of AttributeProto\.strings"):
+        weigh(graph_of(Field(1, modes)))
 
 
 def test_lists_are_counted_right_where_windows_of_the_file_meet() -> None:

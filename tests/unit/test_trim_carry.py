@@ -120,3 +120,31 @@ def test_long_lists_are_carried_past_the_passes_unchanged(tmp_path: Path) -> Non
     carried = carry.to_ir(proto, tmp_path)
     assert "table" not in next(iter(carried.model.graph)).attributes
     assert list(carry.to_proto(carried).graph.node[0].attribute[0].ints) == list(range(5000))
+
+
+def test_a_model_with_long_lists_is_the_same_after_all_that_is_put_aside(tmp_path: Path) -> None:
+    """What stands beside the lists, and a list whose attribute does not say its type, as in IR version 1."""
+    proto = parse(
+        """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[3] x, bool c) => (float[3] y) <float[3] w = {1, 2, 3}> {
+            n = Neg(x)
+            y = If (c) <then_branch = t () => (float[3] a) { a = Add(n, w) },
+                        else_branch = e () => (float[3] b) { b = Identity(n) }>
+        }"""
+    )
+    proto.doc_string = proto.graph.doc_string = proto.graph.node[0].doc_string = "kept"
+    short = onnx.AttributeProto(name="short", type=onnx.AttributeProto.INTS, ints=[1, 2])
+    proto.graph.node[0].attribute.extend([short, onnx.AttributeProto(name="table", floats=[0.5] * 5000)])
+    inner = proto.graph.node[1].attribute[0].g.node[0].attribute
+    inner.add(name="texts", type=onnx.AttributeProto.STRINGS, strings=[b"\xff"] * 5000)
+
+    again = carry.to_proto(carry.to_ir(proto, tmp_path))
+
+    attributes = again.graph.node[0].attribute
+    assert [(a.name, a.type) for a in attributes] == [("short", 7), ("table", onnx.AttributeProto.FLOATS)]
+    assert list(attributes[0].ints) == [1, 2]
+    assert list(attributes[1].floats) == [0.5] * 5000
+    assert list(again.graph.node[1].attribute[0].g.node[0].attribute[0].strings) == [b"\xff"] * 5000
+    assert again.doc_string == again.graph.doc_string == again.graph.node[0].doc_string == "kept"
+    assert again.graph.initializer == proto.graph.initializer
+    assert len(proto.graph.node[0].attribute[1].floats) == 5000

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import onnx
@@ -11,12 +12,14 @@ from edgekit.check.subject import Placed, Subject, attributes
 from edgekit.errors import ModelError
 from edgekit.facts.types import dtype_name
 from edgekit.model import external_data, walk
-from edgekit.model.io import to_array
+from edgekit.model.io import LoadedModel, to_array
+from edgekit.records.tensors import Array
 
 _LARGEST_HALF = 65504.0
 _SMALLEST_HALF = 2.0**-24  # the smallest subnormal: less becomes 0
 _FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 _MOST_BYTES = 1 << 30  # in one tensor, read at once; larger ones are not looked at
+_AT_ONCE = 1 << 20  # elements: what is computed of them takes no memory to speak of
 
 # Bits of the significand, or of the magnitude: what a dtype holds exactly.
 _EXACT_BITS = {
@@ -37,8 +40,28 @@ class _Range:
     too_small: int
     largest: float
 
+    def with_(self, other: "_Range") -> "_Range":
+        return _Range(
+            self.nan + other.nan,
+            self.infinite + other.infinite,
+            self.too_large + other.too_large,
+            self.too_small + other.too_small,
+            max(self.largest, other.largest),
+        )
 
-def _ranges(subject: Subject) -> Iterator[tuple[str, str | None, _Range]]:
+
+_Ranges = tuple[tuple[str, str | None, _Range], ...]
+# Three rules ask, for each target, and each look goes over all weights.
+_known: WeakKeyDictionary[LoadedModel, _Ranges] = WeakKeyDictionary()
+
+
+def _ranges(subject: Subject) -> _Ranges:
+    if subject.model not in _known:
+        _known[subject.model] = tuple(_looked_up(subject))
+    return _known[subject.model]
+
+
+def _looked_up(subject: Subject) -> Iterator[tuple[str, str | None, _Range]]:
     """Yield each stored float tensor: its name, the Constant node that holds it, its range."""
     for graph in walk.all_graphs(subject.proto):
         for tensor in graph.initializer:
@@ -56,19 +79,26 @@ def _range(subject: Subject, tensor: onnx.TensorProto) -> _Range | None:
     try:
         if external_data.tensor_bytes(tensor) > _MOST_BYTES:
             return None
-        array = np.asarray(to_array(subject.model, tensor), np.float64 if tensor.data_type == 11 else np.float32)
+        array = to_array(subject.model, tensor).ravel()
     except ModelError:
         return None
     if not array.size:
         return None
-    size = np.abs(array)
-    finite = np.isfinite(array)
+    total = _Range(0, 0, 0, 0, 0.0)
+    for start in range(0, array.size, _AT_ONCE):
+        total = total.with_(_range_of(array[start : start + _AT_ONCE]))
+    return total
+
+
+def _range_of(array: Array) -> _Range:
+    size = np.abs(array if array.dtype == np.float64 else array.astype(np.float32))
+    finite = np.isfinite(size)
     with np.errstate(invalid="ignore"):
         too_large = int(np.count_nonzero((size > _LARGEST_HALF) & finite))
         too_small = int(np.count_nonzero((size < _SMALLEST_HALF) & (size > 0)))
-    nan = int(np.count_nonzero(np.isnan(array)))
+    nan = int(np.count_nonzero(np.isnan(size)))
     largest = float(size[finite].max()) if finite.any() else 0.0
-    return _Range(nan, int(array.size) - int(np.count_nonzero(finite)) - nan, too_large, too_small, largest)
+    return _Range(nan, int(size.size) - int(np.count_nonzero(finite)) - nan, too_large, too_small, largest)
 
 
 @rule("weight-nan", "warning")
@@ -97,7 +127,7 @@ def weight_infinite(subject: Subject) -> Iterator[Hit]:
 def float16_range(subject: Subject) -> Iterator[Hit]:
     """Weights that float16 cannot hold."""
     fix = "Keep these tensors, and the nodes that take them, in float32 when converting to float16."
-    known = list(_ranges(subject))
+    known = _ranges(subject)
     if large := [(name, node, found) for name, node, found in known if found.too_large]:
         name, node, _ = max(large, key=lambda each: each[2].largest)
         yield Hit(
