@@ -181,7 +181,7 @@ def _facts(environment: Environment, verdict: Verdict, record: RunRecord | None)
 
 def _placement(record: RunRecord | None) -> list[Fact]:
     said = placement_words(record)
-    return [] if said is None else [Fact("Placement", said, "not all on one" if fallback(record) else None)]
+    return [] if said is None else [Fact("Placement", said, "fallback" if fallback(record) else None)]
 
 
 def _step(attempt: Attempt) -> Step:

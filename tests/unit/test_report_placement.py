@@ -81,7 +81,7 @@ def test_the_summary_and_the_page_of_a_record_say_it() -> None:
         page = report_html([both])
         found = re.search(r"<dt>Placement</dt><dd>(.*?)</dd>", page)
         assert found is not None and found[1].startswith(said)
-        assert ("not all on one" in found[1]) == (made is MIXED)
+        assert ("fallback" in found[1]) == (made is MIXED)
     assert not any("nodes" in line for line in summary(both.verdict))
     assert "Placement" not in report_html([entry(case_set, None)])
 
