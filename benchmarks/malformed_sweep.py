@@ -279,39 +279,43 @@ def _faults(command: str, ran: Ran, most_seconds: float) -> Iterable[str]:
         yield "control characters in what it says"
 
 
-def known(log: Path | None, samples: Sequence[malformed.Malformed]) -> dict[tuple[str, str, str], dict[str, Any]]:
+def known(log: Path, samples: Sequence[malformed.Malformed]) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Return the runs that a log holds, of these files, by kind, name and command."""
-    if log is None or not log.exists():
+    if not log.exists():
         return {}
     names = {(sample.kind, sample.name) for sample in samples}
-    rows = (json.loads(line) for line in log.read_text().splitlines())
-    return {(row["kind"], row["name"], row["command"]): row for row in rows if (row["kind"], row["name"]) in names}
+    found = {}
+    for line in log.read_text().splitlines():
+        with suppress(ValueError):  # a sweep that was killed may have left half a line
+            row = json.loads(line)
+            if (row["kind"], row["name"]) in names:
+                found[row["kind"], row["name"], row["command"]] = row
+    return found
 
 
-def work(number: int, workers: int, samples: Sequence[malformed.Malformed], folder: Path, until: float) -> None:
+def work(number: int, workers: int, samples: Sequence[malformed.Malformed], log: Path, until: float) -> None:
     """Judge every ``workers``-th file from ``number`` on, until that time; a line of JSON for each command."""
-    with (folder / f"{number}.jsonl").open("w") as stream:
-        for place in range(number, len(samples), workers):
-            if time.monotonic() > until:
-                break
-            for command in COMMANDS:
-                with tempfile.TemporaryDirectory(dir=folder) as name:
-                    outcome = judge(samples[place], command, Path(name), forked=place % REAL_EVERY != 0)
+    for place in range(number, len(samples), workers):
+        if time.monotonic() > until:
+            break
+        for command in COMMANDS:
+            with tempfile.TemporaryDirectory(prefix="edgekit-malformed-") as name:
+                outcome = judge(samples[place], command, Path(name), forked=place % REAL_EVERY != 0)
+            with log.open("a") as stream:  # at once: what is written stays when the sweep is killed
                 stream.write(json.dumps(asdict(outcome)) + "\n")
-                stream.flush()
-                if outcome.faults:
-                    print(outcome.kind, "|", outcome.name, "|", command, "|", "; ".join(outcome.faults), flush=True)
+            if outcome.faults:
+                print(outcome.kind, "|", outcome.name, "|", command, "|", "; ".join(outcome.faults), flush=True)
 
 
-def sweep(samples: Sequence[malformed.Malformed], workers: int, folder: Path, until: float) -> list[dict[str, Any]]:
-    """Judge all files in some processes; return every outcome."""
+def sweep(samples: Sequence[malformed.Malformed], workers: int, log: Path, until: float) -> None:
+    """Judge all files in some processes; what each command did is added to the log."""
     _warm()
     processes = []
     for number in range(workers):
         process = os.fork()
         if process == 0:
             try:
-                work(number, workers, samples, folder, until)
+                work(number, workers, samples, log, until)
             except BaseException as error:
                 print(f"worker {number}: {error!r}", flush=True)
                 os._exit(1)
@@ -319,8 +323,6 @@ def sweep(samples: Sequence[malformed.Malformed], workers: int, folder: Path, un
         processes.append(process)
     if any(os.waitpid(process, 0)[1] for process in processes):
         sys.exit("A worker failed.")
-    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
-    return [json.loads(line) for line in lines]
 
 
 def document(rows: list[dict[str, Any]], chosen_files: int, workers: int, seconds: float) -> dict[str, Any]:
@@ -371,7 +373,11 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th file of each kind")
     parser.add_argument("--kind", action="append", help="only this kind; repeatable")
-    parser.add_argument("--log", type=Path, help="write each run there as a line, and do not repeat what is in it")
+    parser.add_argument(
+        "--log",
+        type=Path,
+        help="write each run there as a line, and do not repeat what is in it: a sweep that was stopped goes on",
+    )
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no file after this time")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "malformed.json")
@@ -396,12 +402,12 @@ def main_() -> None:
     random.Random(0).shuffle(samples)  # noqa: S311  so that kinds that take long are spread over the workers
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="edgekit-malformed-") as name:
-        done = known(asked.log, samples)
-        left = [sample for sample in samples if (sample.kind, sample.name, list(COMMANDS)[-1]) not in done]
-        new = sweep(left, asked.workers, Path(name), started + asked.seconds)
-    rows = list((done | {(row["kind"], row["name"], row["command"]): row for row in new}).values())
-    if asked.log is not None:
-        write_atomic(asked.log, "".join(json.dumps(row) + "\n" for row in rows).encode())
+        log = asked.log or Path(name) / "log"
+        done = known(log, samples)
+        write_atomic(log, "".join(json.dumps(row) + "\n" for row in done.values()).encode())
+        left = [s for s in samples if any((s.kind, s.name, command) not in done for command in COMMANDS)]
+        sweep(left, asked.workers, log, started + asked.seconds)
+        rows = list(known(log, samples).values())
     result = document(rows, len(samples), asked.workers, time.monotonic() - started)
     show(result)
     asked.output.parent.mkdir(parents=True, exist_ok=True)

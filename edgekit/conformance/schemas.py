@@ -31,7 +31,7 @@ def schema(domain: str, op_type: str, opset: int) -> OpSchema | None:
     """Return the schema in force at ``opset`` (the newest whose since_version is not above it); None: there is none."""
     try:
         found = onnx.defs.get_schema(op_type, opset, "" if domain == "ai.onnx" else domain)
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError, OverflowError):  # unknown, or a number beyond what onnx takes
         return None
     return None if found.deprecated else found
 

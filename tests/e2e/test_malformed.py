@@ -92,6 +92,14 @@ def test_a_loop_without_end_is_stopped_after_seconds_of_computing(
     assert "s of computing" in said or "did not end within" in said
 
 
+def test_an_opset_beyond_32_bits_is_no_bug_of_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proto = malformed_models.made([malformed_models.node("Relu", "x", "y")])
+    proto.opset_import[0].version = 1 << 62
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    assert run(["check", str(tmp_path / "m.onnx"), "-t", "wasm"]) == 3
+    assert "4611686018427387904" in capsys.readouterr().out
+
+
 def test_the_twin_is_trimmed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["trim", str(write(LINEAR, tmp_path)), "-o", str(tmp_path / "o.onnx")]) == 0
     assert "Wrote" in capsys.readouterr().err
