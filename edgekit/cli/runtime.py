@@ -74,9 +74,8 @@ def profile(
 
     with console.progress() as progress:
         measured = runtime_profile.write(runtime_dir, variants, output, browser_path=browser_path, progress=progress)
-    rows = [asdict(one) for one in measured]
     if as_json:
-        console.data_json(jsonable(rows))
+        console.data_json(jsonable([asdict(one) | {"path": str(one.path)} for one in measured]))
         return
     numbers = ("functions", "start-up", "operators", "bytes")
     console.table(
