@@ -102,6 +102,8 @@ def test_the_wheel_has_the_data_and_nothing_else(wheel: Path) -> None:
         assert needed in data
     assert {f"device_targets/{path.name}" for path in (ROOT / "device_targets").iterdir()} <= data
     assert "edgekit/records/schema/record.schema.json" in names
+    profiles = [path.name for path in (ROOT / "edgekit" / "runtime" / "profiles").iterdir()]
+    assert profiles and {f"edgekit/runtime/profiles/{name}" for name in profiles} <= names
     assert not [name for name in names if "node_modules" in name or "__pycache__" in name or name.startswith("tests")]
 
 
