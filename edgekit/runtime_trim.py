@@ -130,7 +130,10 @@ def _operators_without_kernel(message: str) -> frozenset[Operator]:
 
 def plan(runtimes: Sequence[TrimmedVariant], net: str) -> dict[str, Any]:
     """Return what the bundle says of its runtimes, as JSON: what was cut, told by what, and proven how."""
-    rows = [{name: value for name, value in asdict(one).items() if name != "wasm"} for one in runtimes]
+    # All but the bytes of the runtime.
+    rows = [
+        {name: value for name, value in asdict(one).items() if not isinstance(value, bytes | None)} for one in runtimes
+    ]
     document: dict[str, Any] = jsonable({"format": 1, "net": net, "group": profiles.GROUP, "runtimes": rows})
     return document
 
@@ -194,7 +197,7 @@ def trim(
 
 def _threads(variant: Variant) -> tuple[int, ...]:
     """Return the numbers of threads to try. On a software GPU a run takes many seconds, and its work is the GPU's."""
-    return THREADS if variant.execution_provider == "wasm" else THREADS[:1]
+    return THREADS[:1] if variant.needs else THREADS
 
 
 def _operators(model: LoadedModel) -> tuple[Operator, ...]:

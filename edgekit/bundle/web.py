@@ -58,9 +58,8 @@ def build(
     ``plan``: how ``model`` was trimmed, if it was; it stays in the bundle. ``cut``: what of the runtime was; None: it
     is shipped as published. ``copies``: add precompressed copies of what is large.
 
-    Raises UsageError when ``destination`` exists and is no bundle, or is one and ``force`` is false, and when the
-    runtime lacks a variant of the target; ModelError when the model's external files cannot be laid out; LimitError
-    when the disk is full. In each case what was at ``destination`` stays as it was.
+    Raises UsageError when ``destination`` is no bundle, or is one and ``force`` is false, and when the runtime lacks a
+    variant; ModelError for external files that cannot be laid out; LimitError when the disk is full. What was there stays.
     """
     variants = pins.load().chosen(target.runtime.variants, f"Target '{target.id}'")
     runtime.require(variants)
@@ -72,13 +71,8 @@ def build(
         progress("Writing the bundle")
         writer = _Writer(temporary)
         runtimes = runtime_files.add(writer, runtime, variants, cut or CutRuntimes())
-        model_path, external_data = _add_model(writer, model)
-        _check_model(writer.entries[model_path], cases, model)
-        _add_cases(writer, cases)
-        if plan is not None:
-            writer.add_bytes(PLAN, json_bytes(plans.to_json(plan)))
-        if cut is not None:
-            writer.add_bytes(RUNTIME_PLAN, json_bytes(cut.plan))
+        model_path, external_data = _add_model(writer, model, cases)
+        _add_documents(writer, cases, plan, cut)
         _add_page(writer)
         config = page.config(
             writer.entries,
@@ -97,10 +91,8 @@ def build(
         if copies:
             writer.add_copies(progress)
         entry = ModelEntry(model_path, writer.entries[model_path].sha256, cases.original_sha256)
-        manifest = _manifest(writer, target, config["title"], entry, runtime, variants)
-        writer.add_bytes(manifests.NAME, json_bytes(manifests.to_json(manifest)))
+        made.append(_add_manifest(writer, target, config["title"], entry, runtime, variants))
         _set_modes(temporary)
-        made.append(manifest)
 
     replace_folder(destination, fill)
     return made[0]
@@ -155,7 +147,7 @@ def _chunks(source: Path) -> Iterator[bytes]:
         ) from error
 
 
-def _add_model(writer: _Writer, model: LoadedModel) -> tuple[str, list[tuple[str, str]]]:
+def _add_model(writer: _Writer, model: LoadedModel, cases: CaseSet) -> tuple[str, list[tuple[str, str]]]:
     """Copy the model and its external files; return the model's path, and (recorded location, path) of each file.
 
     The external files keep their places relative to the model, so the model's bytes are copied as they are.
@@ -173,6 +165,7 @@ def _add_model(writer: _Writer, model: LoadedModel) -> tuple[str, list[tuple[str
                     hint="Save the model again with other names for its external data.",
                 )
     writer.add_file(f"model/{name}", model.path)
+    _check_model(writer.entries[f"model/{name}"], cases, model)
     for path, source in sources.items():
         writer.add_file(path, source)
     return f"model/{name}", list(locations.items())
@@ -196,10 +189,15 @@ def _check_model(entry: FileEntry, cases: CaseSet, model: LoadedModel) -> None:
         )
 
 
-def _add_cases(writer: _Writer, cases: CaseSet) -> None:
+def _add_documents(writer: _Writer, cases: CaseSet, plan: Plan | None, cut: CutRuntimes | None) -> None:
+    """Add the golden cases, and how the model and the runtime were trimmed."""
     document, tensors = case_files.to_files(cases)
     writer.add_bytes(CASES, json_bytes(document))
     writer.add_bytes(TENSORS, tensors)
+    if plan is not None:
+        writer.add_bytes(PLAN, json_bytes(plans.to_json(plan)))
+    if cut is not None:
+        writer.add_bytes(RUNTIME_PLAN, json_bytes(cut.plan))
 
 
 def _add_page(writer: _Writer) -> None:
@@ -216,11 +214,11 @@ def _add_index(writer: _Writer, config: Mapping[str, Any]) -> None:
     writer.add_bytes("index.html", html.encode())
 
 
-def _manifest(
+def _add_manifest(
     writer: _Writer, target: Target, title: str, model: ModelEntry, runtime: RuntimeDist, variants: Iterable[Variant]
 ) -> Manifest:
     """Say of every file that was written what it is."""
-    return Manifest(
+    manifest = Manifest(
         edgekit_version=edgekit.__version__,
         kind=target.kind,
         target=target.id,
@@ -229,6 +227,8 @@ def _manifest(
         runtime=RuntimeEntry(runtime.package, runtime.version, tuple(variant.id for variant in variants)),
         files=tuple(writer.entries[path] for path in sorted(writer.entries)),
     )
+    writer.add_bytes(manifests.NAME, json_bytes(manifests.to_json(manifest)))
+    return manifest
 
 
 def _set_modes(folder: Path) -> None:

@@ -27,7 +27,7 @@ SUMMARIES: dict[str, str] = {
     "parity": "Replay a bundle's golden cases in a real browser and judge the outputs.",
     "report": "Turn run records and verdicts into one HTML page.",
     "targets": "List the device targets, or show one.",
-    "runtime": "Show or fetch the pinned onnxruntime-web.",
+    "runtime": "Show or fetch the pinned onnxruntime-web, or measure what a build's functions are for.",
     "doctor": "Show what is installed: Chromium, Firefox, WebKit, GPU adapters, node, versions.",
     "demo": "Build, verify and measure the bundled sample model, for every web target.",
     "completion": "Print the shell completion script.",
