@@ -59,7 +59,7 @@ def build(
     is shipped as published. ``copies``: add precompressed copies of what is large.
 
     Raises UsageError when ``destination`` is no bundle, or is one and ``force`` is false, and when the runtime lacks a
-    variant; ModelError for external files that cannot be laid out; LimitError when the disk is full. What was there stays.
+    variant; ModelError for external files that cannot be laid out; LimitError for a full disk. What was there stays.
     """
     variants = pins.load().chosen(target.runtime.variants, f"Target '{target.id}'")
     runtime.require(variants)
