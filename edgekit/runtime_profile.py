@@ -159,7 +159,8 @@ def _profile(dist: RuntimeDist, variant: Variant, runs: Sequence[_Run]) -> Profi
         (several - one) | entered_by_chance(module, one, several),
         _of_operators(replies, start),
         _of_models(replies, start),
-        kernels.find(module),
+        # Beside another execution provider, a kernel for the CPU that is only looked for decides where a node goes.
+        None if variant.needs else kernels.find(module),
         _texts(module, _start_alone(start, replies)),
     )
 
