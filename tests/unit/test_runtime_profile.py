@@ -150,7 +150,9 @@ def test_edgekit_comes_with_the_profile_of_each_pinned_build(variant: pins.Varia
     found = profiles.find(fetch.fetch().files[variant.wasm])
     assert found is not None, "measure it with 'edgekit runtime profile'"
     assert (found.variant, found.version) == (variant.id, pins.load().version)
-    assert found.kernels is not None and len(found.kernels.builders) > 1_300
+    # Beside another execution provider none is left out: its nodes would go elsewhere, and nobody would notice.
+    assert (found.kernels is None) == bool(variant.needs)
+    assert found.kernels is None or len(found.kernels.builders) > 1_300
     assert len({(one.domain, one.op_type) for one in found.operators}) > 200
     assert max(found.start | found.threads | found.failures) < found.count
     assert 2_000 < len(found.start) < found.count / 3
