@@ -6,7 +6,7 @@ import pickle
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import malformed_models
@@ -53,7 +53,14 @@ def _tar() -> bytes:
 
 
 def _no_models() -> Iterator[Made]:
-    for name, data in {
+    for name, data in _other_bytes().items():
+        yield "no models", name, _file(data)
+
+
+@cache
+def _other_bytes() -> dict[str, bytes]:
+    """What is no model, by name."""
+    return {
         "empty": b"", "one byte": b"\x08", "NULs": b"\0" * 5000, "ones": b"\xff" * 5000, "text": b"hello\n" * 100,
         "JSON": b'{"error": "\x1b[31mno\\u001b[32m"}', "deep JSON": b"[" * 100_000, "HTML": b"<!doctype html><p>404",
         "zip": _zip({"a/m.onnx": b"x"}), "zip bomb": _zip({"a": b"\0" * (50 << 20)}),
@@ -71,8 +78,7 @@ def _no_models() -> Iterator[Made]:
         "an empty graph": b"\x08\x08\x3a\x00\x42\x02\x10\x11",
         "unknown fields": b"\x08\x08" + b"\xfa\x3e\x02hi" * 5000,
         "TensorProto": TensorProto(name="w", dims=[1]).SerializeToString(),
-    }.items():  # fmt: skip
-        yield "no models", name, _file(data)
+    }  # fmt: skip
 
 
 def _fifo(folder: Path) -> Path:
@@ -290,7 +296,7 @@ def _gigabytes() -> Iterator[Made]:
     raw = Field(9, Filler(b"\0", 100_000_000))
     shape = b"\x08" + varint(25_000_001)
     yield "billions", "100,000,000 raw bytes of another shape", _large(Field(5, shape, b"\x10\x01\x42\x01w", raw))
-    for count in (1_000_000, 10_000_000, 100_000_000):
+    for count in (1_000_000, 8_000_000, 100_000_000):
         entries = Filler(b"\x40\xff\xff\x01", count // 4)
         lists = (Field(5, b"\x0a" + bytes([len(name)]) + name, entries) for name in FOREST)
         forest = Field(1, b"\x0a\x01x\x12\x01z\x22\x15TreeEnsembleRegressor\x3a\x0aai.onnx.ml", *lists)

@@ -102,7 +102,7 @@ def _folding() -> Iterator[Made]:
             ("ConstantOfShape", node("ConstantOfShape", "s", "k"), [numbers("s", [big])]),
             ("ConstantOfShape of two", node("ConstantOfShape", "s", "k"), [numbers("s", [big, big])]),
             ("Expand", node("Expand", "os", "k"), [numbers("o", [1]), numbers("s", [big])]),
-            ("Tile", node("Tile", "os", "k"), [numbers("o", [1] * 64), numbers("s", [big])]),
+            ("Tile", node("Tile", "os", "k"), [numbers("o", [1] * 8), numbers("s", [big])]),
             (
                 "Range",
                 node("Range", "azo", "k"),

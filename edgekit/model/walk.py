@@ -16,6 +16,7 @@ DEFAULT_DOMAIN = "ai.onnx"
 # 60,000 nodes in one graph take inspect about 5 s; the largest real models have about as many.
 MOST_NODES = 100_000
 _NODES_PER_FUNCTION, _NODES_PER_OPSET = 10, 100
+_NODES_PER_GRAPH = 4  # 200,000 empty graphs in one node took inspect 18 s
 # numpy holds 64 axes; whoever multiplies, prints or compares a million huge sizes is busy for hours.
 _MOST_AXES = 4096
 
@@ -109,6 +110,7 @@ def check_size(proto: onnx.ModelProto) -> None:
                 )
             if node.attribute:
                 for inner in subgraphs(node):
+                    left -= _NODES_PER_GRAPH
                     graph(inner.node, depth + 1)
 
     graph(proto.graph.node, 1)

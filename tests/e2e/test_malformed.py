@@ -15,9 +15,9 @@ from edgekit.cli.main import run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SWEEP = ROOT / "benchmarks" / "malformed_sweep.py"
-# One file of every twenty of each kind; those of gigabytes have tests of their own (test_model_wire).
-SAMPLE = ["--every", "20", "--workers", "2"]
-MOST_IN_SAMPLE = 130
+# One file of every sixty of each kind, and one at least; those of gigabytes have tests of their own (test_model_wire).
+SAMPLE = ["--every", "60", "--workers", "2"]
+MOST_IN_SAMPLE = 60
 
 
 def sweep(*arguments: str, output: Path) -> tuple[int, dict[str, object]]:
@@ -54,7 +54,8 @@ def test_a_sample_of_malformed_files_gets_clean_answers(tmp_path: Path) -> None:
     code, result = sweep(*SAMPLE, *chosen, output=tmp_path / "result.json")
     assert result["faults"] == []
     assert code == 0
-    assert 90 <= result["files"] <= MOST_IN_SAMPLE  # type: ignore[operator]  # a whole number
+    assert set(result["kinds"]) == kinds  # type: ignore[call-overload]  # a document
+    assert 35 <= result["files"] <= MOST_IN_SAMPLE  # type: ignore[operator]  # a whole number
     assert result["runs"] == 3 * result["files"]  # type: ignore[operator]
 
 
@@ -63,7 +64,7 @@ def test_the_sweep_itself_finds_faults(tmp_path: Path) -> None:
     source = SWEEP.read_text().replace("MOST_SECONDS = 10.0", "MOST_SECONDS = -1.0")
     source = source.replace("Path(__file__).resolve().parent.parent", f"Path({str(ROOT)!r})")
     (tmp_path / "sweep.py").write_text(source)
-    command = [sys.executable, str(tmp_path / "sweep.py"), "--kind", "versions", "--every", "7"]
+    command = [sys.executable, str(tmp_path / "sweep.py"), "--kind", "no models", "--every", "100"]
     done = subprocess.run([*command, "--output", str(tmp_path / "r.json")], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     faults = json.loads((tmp_path / "r.json").read_text())["faults"]

@@ -9,6 +9,7 @@ import random
 import struct
 import zipfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from models_text import LINEAR, NESTED_IF, PRIVATE_DOMAIN, loaded, parse, write
 from onnx import TensorProto
 
-from edgekit.errors import EdgekitError, ModelError, UsageError
+from edgekit.errors import EdgekitError, LimitError, ModelError, UsageError
 from edgekit.model import io as model
 
 
@@ -434,3 +435,13 @@ def test_a_model_newer_than_the_runtime_is_refused_with_a_way_back(
 def test_the_opset_of_a_private_domain_has_no_limit(tmp_path: Path) -> None:
     found = loaded(PRIVATE_DOMAIN.replace('"my.company" : 1', '"my.company" : 99'), tmp_path)
     model.check_limits(found, ir_version=8, opset=17)
+
+
+def test_graphs_in_a_node_count_as_nodes(tmp_path: Path) -> None:
+    for count, refused in ((10_000, False), (30_000, True)):
+        proto = parse(LINEAR)
+        graphs = [onnx.GraphProto()] * count
+        proto.graph.node[0].attribute.add(name="many", type=onnx.AttributeProto.GRAPHS, graphs=graphs)
+        (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+        with pytest.raises(LimitError, match="too many nodes, or too many graphs") if refused else nullcontext():
+            model.read(tmp_path / "m.onnx")
