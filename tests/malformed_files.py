@@ -177,8 +177,8 @@ def _external() -> Iterator[Made]:
         ("a hole of 8 GB", lambda folder: _hole(folder / "w", 8 << 30)),
     ):  # fmt: skip
         yield "external data", name, _beside(external({"location": "w"}), prepare)
-    big = external({"location": "w"}, dims=(1 << 15, 1 << 15))
-    yield "external data", "4 GB that are there", _beside(big, lambda folder: _hole(folder / "w", 4 << 30))
+    big = external({"location": "w"}, dims=(1 << 13, 1 << 13))
+    yield "external data", "256 MiB that are there", _beside(big, lambda folder: _hole(folder / "w", 256 << 20))
     many = external({"location": "w"})
     for number in range(20_000):
         many.graph.initializer.add().CopyFrom(many.graph.initializer[0])

@@ -140,12 +140,14 @@ def _embedded(model: LoadedModel, tensor: onnx.TensorProto) -> onnx.TensorProto:
 
 def _external_place(model: LoadedModel, tensor: onnx.TensorProto) -> tuple[external_data.Span, Path]:
     part = external_data.span(tensor)
-    path = next((f.path for f in model.external_files if f.location == part.location), None)
-    if path is None:
+    file = next((f for f in model.external_files if f.location == part.location), None)
+    if file is None:
         raise ModelError(
             f"The values of tensor {tensor.name!r} are not there: {part.location!r} is not of {model.path}."
         )
-    return part, path
+    if part.offset + external_data.tensor_bytes(tensor) > file.bytes:
+        raise ModelError(f"The external data file {file.path} is too short for tensor {tensor.name!r}.")
+    return part, file.path
 
 
 def _read(path: Path) -> bytes:

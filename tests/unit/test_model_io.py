@@ -445,3 +445,11 @@ def test_graphs_in_a_node_count_as_nodes(tmp_path: Path) -> None:
         (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
         with pytest.raises(LimitError, match="too many nodes, or too many graphs") if refused else nullcontext():
             model.read(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("offset", ["16", "9999999999999999999"])
+def test_values_beyond_the_end_of_their_file_are_missed_when_they_are_read(offset: str, tmp_path: Path) -> None:
+    found = model.load(with_external(tmp_path, bytes(24), offset=offset), complete=False)
+    for read in (model.to_array, lambda *given: b"".join(model.raw_bytes(*given))):
+        with pytest.raises(ModelError, match="is too short for tensor"):
+            read(found, found.proto.graph.initializer[0])
