@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from edgekit.errors import UsageError, did_you_mean
 from edgekit.metrics import measure
 from edgekit.records.cases import CaseSet, GoldenCase, Tolerance
-from edgekit.records.run_record import CaseRun, RunRecord
+from edgekit.records.run_record import CaseRun, Miss, RunRecord
 from edgekit.records.store import Conditions
 from edgekit.records.tensors import Array, Value
 from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, Verdict, VerdictStatus
@@ -314,6 +314,7 @@ def _warnings(
         found.append(f"A fallback was allowed: {allowed_fallback}")
     if record is None:
         return found
+    found += [_missed(miss) for miss in record.misses]
     environment = record.environment
     if first is not None and (asked := environment.execution_provider_asked) != first:
         found.append(f"{asked} was asked for in place of {first}, which the target tries first: {first} was not tried.")
@@ -322,6 +323,15 @@ def _warnings(
     if environment.cross_origin_isolated is False:
         found.append("The page was not cross-origin isolated: it ran with one thread.")
     return found
+
+
+def _missed(miss: Miss) -> str:
+    what = f"group {', '.join(map(str, miss.functions))} of its functions" if miss.functions else "something"
+    how = "nothing took over" if miss.recovered_by is None else f"the stock runtime '{miss.recovered_by}' took over"
+    return (
+        f"The trimmed runtime {miss.variant} missed {what} ({miss.during}, {miss.reason}); {how}. "
+        "'edgekit build --add-profile' takes this record and keeps what was missed."
+    )
 
 
 def _adapter(record: RunRecord) -> str:

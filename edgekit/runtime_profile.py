@@ -236,6 +236,7 @@ def _texts(module: Module, start_alone: Set[int]) -> tuple[TextPlace, ...]:
             not text.shared
             and text.functions <= start_alone
             and len(text.data) >= _SHORTEST_DOCUMENTATION
+            and b" " in text.data
             and _READ.search(text.data) is None,
         )
         for text in texts.texts(module)

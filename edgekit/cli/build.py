@@ -147,7 +147,8 @@ def _runtime_row(one: RuntimeSize) -> list[str]:
     stock, now = one.stock_brotli_bytes, one.brotli_bytes
     ratio = "–" if stock is None or now is None else f"{now / stock:.2f}"
     threads = " and ".join(map(str, one.proven))
-    proven = f"{threads} threads" if threads else "not proven here"
+    many = "" if one.proven == (1,) else "s"
+    proven = f"{threads} thread{many}" if threads else "not proven here"
     return [one.variant, _bytes(stock), _bytes(now), ratio, f"{one.kept:,} of {one.functions:,}", proven]
 
 

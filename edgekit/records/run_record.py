@@ -86,7 +86,8 @@ class Hashes:
 class Miss:
     """A trimmed runtime was asked for a function that was removed from it.
 
-    ``functions``: indices in the code section of the variant's wasm; empty where the trap left no trace.
+    ``functions``: what the stubs said, less 1: groups of neighbours in the code section of the variant's wasm; empty
+    where the trap left no trace.
     ``recovered_by``: the id of the stock runtime that took over and ran the same inputs again; None: none did.
     ``reason``: "trap", the call failed so; "flag", it came to an end and the flag stood; "silence", no end came;
     "kernel", onnxruntime had no kernel for a node, which its ``message`` names.

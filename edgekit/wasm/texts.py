@@ -16,7 +16,8 @@ from edgekit.wasm.code import Body, bodies, instructions
 from edgekit.wasm.layout import segment_ranges
 from edgekit.wasm.module import Module, SectionId
 
-_SHORTEST = 4
+# Shorter runs are found in tables of numbers too, of which code names one and reaches the others by counting.
+_SHORTEST = 8
 _TEXT = re.compile(rb"(?<=\0)[\x20-\x7e\t\n\r]{%d,}(?=\0)" % _SHORTEST)
 _WORD = 4
 

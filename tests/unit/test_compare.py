@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from edgekit.compare import judge
 from edgekit.errors import UsageError
 from edgekit.records.cases import CaseSet, GoldenCase, Grade, Reference, Tolerance
-from edgekit.records.run_record import Adapter, Attempt, CaseRun, Environment, Hashes, RunRecord, Timings
+from edgekit.records.run_record import Adapter, Attempt, CaseRun, Environment, Hashes, Miss, RunRecord, Timings
 from edgekit.records.tensors import NUMPY_DTYPES, Array, Value, value_of
 from edgekit.records.validate import validated
 from edgekit.records.verdict import OutputVerdict, Verdict, to_json
@@ -448,3 +448,13 @@ def test_warnings_say_what_the_verdict_does_not() -> None:
     one_strong = replace(weak, cases=(weak.cases[0], replace(weak.cases[1], grade=Grade())))
     hardware = replace(environment, adapter=replace(adapter, software=False), cross_origin_isolated=True)
     assert verdict_of(one_strong, replace(RIGHT, environment=hardware)).warnings == ()
+
+
+def test_what_a_trimmed_runtime_missed_is_warned_of_and_how_to_keep_it() -> None:
+    value = value_of("y", np.ones(3, np.float32))
+    miss = Miss("wasm", (7,), "run", "wasm", "trap", "unreachable")
+    run = replace(record([value]), misses=(miss, replace(miss, functions=(), recovered_by=None)))
+    warnings = verdict_of(case_set([value]), run).warnings
+    assert any("missed group 7 of its functions (run, trap); the stock runtime 'wasm' took over" in w for w in warnings)
+    assert any("missed something" in w and "nothing took over" in w and "--add-profile" in w for w in warnings)
+    assert not any("missed" in w for w in verdict_of(case_set([value]), record([value])).warnings)
