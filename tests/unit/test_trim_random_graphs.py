@@ -7,8 +7,9 @@ import numpy as np
 import onnx
 import onnx.helper
 import onnx.numpy_helper
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from trimming import assert_same_bits, passes, run
 
 from edgekit.records.tensors import Array
@@ -181,7 +182,10 @@ def test_a_random_graph_answers_alike_when_trimmed(model: onnx.ModelProto, flag:
         {"x": rng.standard_normal((rows, 4)).astype(np.float32) * 2, "flag": np.array(flag)}
         for rows in ((3, 1, 5) if symbolic else (3,))
     ]
-    right = [run(model, feed) for feed in feeds]
+    try:
+        right = [run(model, feed) for feed in feeds]
+    except Fail:  # a Reshape may fit one number of rows and not another: there is no answer to keep
+        reject()
 
     # Weights that become constant may be packed, and then add up in another order: trim proves and undoes that.
     trimmed = passes(model, spare_weights=True)
