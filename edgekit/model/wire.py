@@ -22,7 +22,6 @@ from edgekit.model import walk
 _STRING_BYTES = 40
 _NUMBER_BYTES = 20
 _FLOAT_BYTES = 10
-_PACKED_FLOAT_BYTES = 4  # as many as the length says
 # A shape is a tuple, a message and a line of text as well, wherever it is looked at.
 _DIMENSION_BYTES = 200
 _DIMENSIONS = ("TensorProto.dims", "SparseTensorProto.dims", "TensorShapeProto.dim")
@@ -177,7 +176,7 @@ class _Reader:
         if what == _NOTHING:
             self._unknown(tag)
         elif what == _PACKED_FIXED:
-            self._count(name, length // 4 * _PACKED_FLOAT_BYTES, length // 4)
+            self._numbers(name, length // 4)
         elif what == _BLOBS:
             self._count(name, _STRING_BYTES + length)
         elif what != _VALUES:
