@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,12 @@ def write_atomic(path: Path, data: bytes) -> None:
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def keep_sources(written: Path, sources: Iterable[Path], what: str = "the model that is read") -> None:
+    """Raise UsageError when writing ``written`` would replace one of ``sources``, also through a link."""
+    if written.exists() and any(source.exists() and written.samefile(source) for source in sources):
+        raise UsageError(f"{written} would replace {what}.", hint="Choose another output.")
 
 
 def glob_escape(name: str) -> str:

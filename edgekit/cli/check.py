@@ -46,6 +46,8 @@ def command(
       edgekit check model.onnx --target webgpu
       edgekit check model.onnx -t wasm -t webgpu --strict --sarif findings.sarif
     """
+    if sarif_path is not None:
+        files.keep_sources(sarif_path, [model])
     with console.progress() as progress:
         report = pipeline.check(model, targets, targets_dir=targets_dir, progress=progress)
     if sarif_path is not None:

@@ -10,7 +10,7 @@ from edgekit import console
 from edgekit.cli.options import Dim, json_option, unique
 from edgekit.errors import UsageError
 from edgekit.facts.study import Study, study
-from edgekit.files import write_atomic
+from edgekit.files import keep_sources, write_atomic
 from edgekit.model import io as model
 from edgekit.model.io import LoadedModel
 from edgekit.records.jsonable import jsonable
@@ -46,6 +46,8 @@ def command(model_path: Path, dims: tuple[tuple[str, int], ...], **options: Any)
     if options["record"] is not None and options["graph_file"] is None:
         raise UsageError("--record colours a drawing, and none is asked for.", hint="Say --graph FILE as well.")
     loaded = model.load(model_path, complete=False)
+    if options["graph_file"] is not None:
+        keep_sources(options["graph_file"], [loaded.path, *(file.path for file in loaded.external_files)])
     found = study(loaded, unique(dims, "--dim"))
     if options["graph_file"] is not None:
         _draw(loaded, found, options["graph_file"], options["record"])

@@ -147,6 +147,8 @@ def _options(values: dict[str, Any]) -> TrimOptions:
 def _names(given: tuple[str, ...]) -> tuple[str, ...] | None:
     """Split at commas, where the option was given."""
     names = tuple(dict.fromkeys(name for text in given for name in text.split(",") if name))
+    if given and not names:
+        raise UsageError("--inputs and --outputs need the name of a value.", hint="Is a variable of your script empty?")
     return names if given else None
 
 

@@ -84,6 +84,11 @@ def cut(model: ir.Model, inputs: Sequence[str] | None, outputs: Sequence[str] | 
     if outputs is not None:
         chosen = [values[name] for name in outputs]
         for value in chosen:
+            if value.is_graph_input() and value not in model.graph.outputs:
+                raise UsageError(
+                    f"'{value.name}' is an input of the model: nothing computes it.", hint="Name other --outputs."
+                )
+        for value in chosen:
             _declare(value, known)
         model.graph.outputs.clear()
         model.graph.outputs.extend(chosen)

@@ -81,11 +81,17 @@ def trim(
         return _Trim(model, output, target, options, folder, progress).run()
 
 
+def _place_of_plan(output: Path, options: TrimOptions) -> Path:
+    return options.plan or output.with_name(f"{output.stem}.plan.json")
+
+
 def _check(model: LoadedModel, output: Path, options: TrimOptions) -> None:
     sources = [model.path, *(file.path for file in model.external_files)]
     written = [output, *(output.with_name(packing.data_name(output.name, number)) for number in range(4))]
-    if any(place.exists() and place.samefile(source) for place in written for source in sources):
-        raise UsageError(f"{output} would replace the model that is read.", hint="Choose another output.")
+    for place in (*written, _place_of_plan(output, options)):
+        files.keep_sources(place, sources)
+    if _place_of_plan(output, options).absolute() in {place.absolute() for place in written}:
+        raise UsageError(f"The plan would replace the model in {output}.", hint="Choose another file for --plan.")
     if output.is_dir():
         raise UsageError(f"{output} is a folder.", hint=f"Name a file: {output / model.path.name}.")
     known = names()
@@ -274,8 +280,7 @@ class _Trim:
             cases=tuple(ProofCase(case.id, case.origin, case.grade.weak) for case in evidence.cases),
             notes=tuple(dict.fromkeys((*self.notes, *self.said))),
         )
-        place_of_plan = self.options.plan or self.output.with_name(f"{self.output.stem}.plan.json")
-        write_atomic(place_of_plan, files.json_bytes(plans.to_json(plan)))
+        write_atomic(_place_of_plan(self.output, self.options), files.json_bytes(plans.to_json(plan)))
         return plan
 
     def _failed(self, last: Snapshot) -> list[PassRecord]:

@@ -101,3 +101,33 @@ def test_a_tensor_over_the_size_is_exit_code_5(tmp_path: Path, capsys: pytest.Ca
 
     assert code == 5
     assert "'w' has 16,384 bytes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["trim", "m.onnx", "-o", "o.onnx", "--plan", "m.onnx"], "m.onnx would replace the model that is read"),
+        (["trim", "m.onnx", "-o", "o.onnx", "--plan", "o.onnx"], "The plan would replace the model in o.onnx"),
+        (["trim", "m.onnx", "-o", "m.onnx"], "m.onnx would replace the model that is read"),
+        (["check", "m.onnx", "-t", "wasm", "--sarif", "m.onnx"], "m.onnx would replace the model that is read"),
+        (["inspect", "m.onnx", "--graph", "link.html"], "link.html would replace the model that is read"),
+        (["trim", "m.onnx", "-o", "o.onnx", "--outputs", ""], "need the name of a value"),
+        (["trim", "m.onnx", "-o", "o.onnx", "--outputs", "x"], "'x' is an input of the model: nothing computes it"),
+    ],
+)
+def test_no_file_that_is_written_replaces_the_model_and_no_output_is_an_input(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    model = next(tmp_path.glob("*.onnx")).rename(tmp_path / "m.onnx")
+    (tmp_path / "link.html").symlink_to(model)
+    before = model.read_bytes()
+    assert run(arguments) == 2
+    assert said in capsys.readouterr().err
+    assert model.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.html", "m.onnx"]
