@@ -26,7 +26,7 @@ from edgekit.trim.passing import Passing, Snapshot
 from edgekit.trim.plan import PassRecord, Plan, ProofCase
 from edgekit.trim.prove import Verdict
 from edgekit.trim.request import Shape
-from edgekit.trim.steps import INLINE, Work, names
+from edgekit.trim.steps import DECLARE, INLINE, Work, names
 from edgekit.trim.weights import Store, stored_bytes
 
 # Each failed proof costs a repetition of the passes; a model on which more than this many fail is left as it is.
@@ -112,7 +112,7 @@ class _Trim:
         self.native = Native(folder, options.limits)
         self.undone: dict[str, PassRecord] = {}
         self.spare_weights = self.strict = False
-        self.inline = True
+        self.inline = self.fold = self.declare = True
         self.failures: dict[str, str] = {}
         self.notes: list[str] = []
         self.said: list[str] = []
@@ -120,7 +120,7 @@ class _Trim:
     def run(self) -> Plan:
         self.progress("Reading the model")
         lean = self.store.detach(self.model)
-        if self.options.ir is not None:
+        if self.options.ir is not None and self.options.opset is None:
             self._state_ir(lean, self.options.ir)
         if not self.options.passes:
             return self._repack(lean)
@@ -135,6 +135,8 @@ class _Trim:
                 hint="--unproven applies the passes that cannot change an answer, and says so in the plan.",
             )
         snapshots = self._prove_passes(lean, evidence)
+        if self.options.ir is not None and self.options.opset is not None:
+            self._state_ir(snapshots[-1].proto, self.options.ir)  # the opset that the model has now decides
         return self._finish(lean, snapshots, evidence)
 
     def _state_ir(self, lean: onnx.ModelProto, version: int) -> None:
@@ -166,7 +168,7 @@ class _Trim:
         )  # fmt: skip
         passing = Passing(
             work,
-            skip=frozenset((*self.options.skip, *self.undone, *(() if self.inline else (INLINE,)))),
+            skip=frozenset((*self.options.skip, *self.undone, *self._too_dear())),
             structural_only=evidence.prover is None,
             opset=self.options.opset,
             rounding=self.options.allow_rounding,
@@ -177,6 +179,11 @@ class _Trim:
         self.said = work.notes  # by the passes that are kept: those of an earlier try do not count
         self.failures |= work.failures
         return done
+
+    def _too_dear(self) -> tuple[str, ...]:
+        """Return the passes without which the file does not grow."""
+        dear = {INLINE: self.inline, fold_constants.NAME: self.fold, DECLARE: self.declare}
+        return tuple(name for name, wanted in dear.items() if not wanted)
 
     def _prove_passes(self, lean: onnx.ModelProto, evidence: Evidence) -> list[Snapshot]:
         """Run all passes, prove what each left, and begin again without the first that failed."""
@@ -215,6 +222,12 @@ class _Trim:
             return True
         if self.inline:
             self.inline = False
+            return True
+        if self.fold:
+            self.fold = False
+            return True
+        if self.declare:
+            self.declare = False
             return True
         return False
 

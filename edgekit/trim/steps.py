@@ -32,6 +32,7 @@ from edgekit.trim.weights import Store, stored_bytes
 
 # What onnxruntime adds to any graph: opset imports, and attributes with their defaults.
 _ROOM_BYTES = 1024
+DECLARE = "known output sizes"
 INLINE = "functions inlined"
 
 # Nodes after inlining, at most: a function called in many places is smaller as a function.
@@ -325,7 +326,7 @@ LAST = (
     Step("unused parts", _unused, structural=True),
     Step(attributes.NAME, _attributes),
     Step(labels.NOTES, _notes, structural=True),
-    Step("known output sizes", _declare),
+    Step(DECLARE, _declare),
     Step(labels.SHAPES, _shapes, structural=True),
     Step("unused opsets", _opsets, structural=True),
 )

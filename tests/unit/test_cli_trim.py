@@ -131,3 +131,26 @@ def test_no_file_that_is_written_replaces_the_model_and_no_output_is_an_input(
     assert said in capsys.readouterr().err
     assert model.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.html", "m.onnx"]
+
+
+def test_an_older_ir_version_is_judged_by_the_opset_that_the_model_then_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, small = (
+        write(tmp_path, "g (float[N, 4] x) => (float[N, N] y) { t = Transpose <perm = [1, 0]> (x) y = MatMul(x, t) }"),
+        tmp_path / "small.onnx",
+    )
+    assert call(model, "-o", str(small), "--opset", "13", "--ir", "7").exit_code == 0
+    assert onnx.load(small).ir_version == 7
+    assert run(["trim", model, "-o", str(tmp_path / "no.onnx"), "--opset", "15", "--ir", "4"]) == 2
+    assert "needs IR version 8 or newer" in capsys.readouterr().err
+
+
+def test_a_file_that_every_pass_would_only_make_larger_does_not_grow(tmp_path: Path) -> None:
+    model = write(
+        tmp_path,
+        "g (float[N] x) => (float[M] y, float[0] q) <float[0] z = {}> { y = Concat <axis = 0> (x, z) q = Identity(z) }",
+    )
+    small = tmp_path / "small.onnx"
+    assert call(model, "-o", str(small)).exit_code == 0
+    assert small.stat().st_size <= Path(model).stat().st_size
