@@ -264,13 +264,13 @@ class _Trial:
         return replace(stock, reason=f"after {_ROUNDS} rounds it still lacks functions that the model enters")
 
     def _choose(self, runs: Sequence[RecordedRun], missed: Missed) -> Keep:
-        # Of the first run alone, with one thread: with more, which functions run depends on the moment, and a bundle is
-        # to have the same bytes each time. What threads enter beyond that is in the profile.
+        # With several threads a handful of functions depend on the moment: who waits, who wakes whom. The profile has
+        # them all, so that the same model gives the same bytes each time.
         count = self.profile.count
         return keep.choose(
             self.profile,
             [*self.operators, *missed.operators],
-            recorded=runs[0].functions if runs else None,
+            recorded=frozenset[int]().union(*(run.functions for run in runs)) if runs else None,
             reported={k for number in missed.groups for k in profiles.functions_of(number, count)},
         )
 

@@ -94,7 +94,10 @@ def given(text: str, runtime: Path, folder: Path, net: NetChoice = "cpu") -> Pat
 def replayed(bundle: Path, kept: Path, **options: Any) -> tuple[ParityResult, RunRecord]:
     result = parity.verify(bundle, ParityOptions(output=kept, repeats=1, **options))
     record = store.load_run(kept).record
-    assert record is not None
+    if record is None:  # a busy machine may not start a browser in time, which says nothing about the bundle
+        result = parity.verify(bundle, ParityOptions(output=kept, repeats=1, **options))
+        record = store.load_run(kept).record
+    assert record is not None, result.verdict.reasons
     return result, record
 
 
