@@ -127,9 +127,21 @@ def test_the_runtime_is_cut_by_profile_and_recording_and_proven_with_one_thread_
 
 
 @pytest.fixture
-def threadless(profile: Profile, recorded: tuple[RecordedRun, ...]) -> Profile:
-    """The profile without what several threads alone enter."""
+def threadless(profile: Profile, recorded: tuple[RecordedRun, ...], monkeypatch: pytest.MonkeyPatch) -> Profile:
+    """The profile without what several threads alone enter, which no recording tells either."""
     one, four = (run.functions for run in recorded)
+    record = runtime_trim._recorded
+
+    def forgetful(*arguments: Any) -> dict[str, Any]:
+        return {
+            variant: tuple(
+                replace(run, steps=tuple(replace(step, functions=step.functions & one) for step in run.steps))
+                for run in runs
+            )
+            for variant, runs in record(*arguments).items()
+        }
+
+    monkeypatch.setattr(runtime_trim, "_recorded", forgetful)
     return replace(
         profile,
         start=profile.start - (four - one),
