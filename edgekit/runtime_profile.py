@@ -25,7 +25,7 @@ from edgekit.runtime import profile as profiles
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
 from edgekit.runtime.profile import ModelFunctions, OperatorFunctions, Profile, TextPlace
-from edgekit.runtime.recording import THREADS, entered_by_chance, recording_dist
+from edgekit.runtime.recording import THREADS, entered_by_chance, of_bits, recording_dist
 from edgekit.wasm import sections, texts
 from edgekit.wasm.binary import EditError, WasmError
 from edgekit.wasm.module import Module, parse
@@ -170,11 +170,6 @@ def _functions(reply: Reply) -> frozenset[int]:
     if reply.functions is None:
         raise ParityError(f"The runtime did not record what a case entered: {reply.error}")
     return of_bits(reply.functions)
-
-
-def of_bits(bits: bytes) -> frozenset[int]:
-    """Return the numbers of the bits that are set, the lowest bit of the first byte being 0."""
-    return frozenset(at * 8 + bit for at, byte in enumerate(bits) if byte for bit in range(8) if byte >> bit & 1)
 
 
 def _recorded(replies: Iterable[tuple[Case, Reply]]) -> Iterable[tuple[Case, Reply, frozenset[int]]]:

@@ -24,8 +24,8 @@ FORMAT = 1
 class Trimmed:
     """The wasm of a variant has stubs in place of some functions. ``wasm``: its path in the bundle.
 
-    ``miss_address``: where in memory a stub stores, as a u32, its function's index in the code section, plus 1, before
-    it traps. ``net``: the id of the net that then takes over; None: a miss is an error.
+    ``miss_address``: where in memory a stub stores, as a u32, the number of its function's group before it traps.
+    ``net``: the id of the net that then takes over; None: a miss is an error.
     """
 
     wasm: str

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from playwright.async_api import Browser as Chromium
 
 from edgekit.bundle.open import Bundle, open_bundle
@@ -24,7 +23,7 @@ from edgekit.runners.browsers import Gpu
 from edgekit.runners.own_page import Report
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
-from edgekit.runtime.recording import Recording
+from edgekit.runtime.recording import Recording, of_bits
 from edgekit.serve import assets
 from edgekit.serve.app import create_static_app
 from edgekit.serve.server import serving
@@ -207,7 +206,6 @@ def _step(report: Report) -> Step:
     document = report.document
     arrays = tensors.decode(report.tensors, "The recording")
     bits = arrays.get("functions")
-    entered = [] if bits is None else np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
     return Step(
         document["name"],
         document["outcome"],
@@ -215,7 +213,7 @@ def _step(report: Report) -> Step:
         document["ms"],
         document["case_id"],
         tensors.join(document["outputs"], arrays),
-        frozenset(entered),
+        frozenset() if bits is None else of_bits(bits.tobytes()),
     )
 
 

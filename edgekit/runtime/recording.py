@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from edgekit.errors import UsageError
 from edgekit.files import json_bytes, replace_folder, sha256_bytes, sha256_file
 from edgekit.runtime import cache
@@ -53,6 +55,11 @@ def recording_dist(dist: RuntimeDist, variant: Variant) -> tuple[RuntimeDist, Re
 # variant, one on the others): two threads never enter two functions of wasm's thread pool that three and four do;
 # nothing that three enter for sure is lacking with four; and one thread enters some that none of the others does.
 THREADS = (1, 4)
+
+
+def of_bits(bits: bytes) -> frozenset[int]:
+    """Return the numbers of the bits that are set, the lowest bit of the first byte being 0: what a page recorded."""
+    return frozenset(np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")).tolist())
 
 
 def entered_by_chance(module: Module, one: Collection[int], several: Collection[int]) -> frozenset[int]:
