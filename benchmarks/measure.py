@@ -103,7 +103,8 @@ def main() -> None:
     output = arguments.output or RESULTS / f"{today}-{platform.machine()}-{os.cpu_count()}-cores.json"
     document: dict[str, Any] = {"date": today, "edgekit": __version__, "machine": machine(), "start_up": start_up()}
     with tempfile.TemporaryDirectory() as work:
-        document["targets"] = {target_id: target(target_id, Path(work)) for target_id in targets.ids()}
+        chosen = [target_id for target_id in targets.ids() if targets.load(target_id).demo]
+        document["targets"] = {target_id: target(target_id, Path(work)) for target_id in chosen}
     write_atomic(output, json_bytes(document))
     print(f"wrote {output}")
 

@@ -6,25 +6,31 @@ onnxruntime-web anew, into ``edgekit/conformance/tables``. It needs a browser an
 
 import argparse
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from edgekit.conformance import cases as conformance_cases
-from edgekit.conformance import contrib, desktop, generate, limits, references
+from edgekit.conformance import contrib, desktop, generate, limits, references, schemas, tally
 from edgekit.conformance import table as tables
 from edgekit.conformance.cases import Case
 from edgekit.conformance.suite import Reply
 from edgekit.conformance.table import Runtime, Table
 from edgekit.conformance.tabulate import tabulate
+from edgekit.conformance.tally import Column
+from edgekit.errors import UsageError, did_you_mean
 from edgekit.files import write_atomic
 from edgekit.progress import Progress, silent
 from edgekit.runners import conformance as browser
-from edgekit.runners.browsers import Gpu
+from edgekit.runners.browsers import CHROMIUM, FIREFOX, Engine, Gpu
 from edgekit.runtime import locate, pins
 
 DESKTOP = "cpu"
+# Where cases can be replayed, by what the command line calls it.
+BROWSERS = {engine.id: engine for engine in (CHROMIUM, FIREFOX)}
+WEB_VARIANTS = tuple(variant.id for variant in pins.load().variants)
 _DESKTOP_PACKAGE = "onnxruntime"
 
 
@@ -45,13 +51,14 @@ def replay(
     cases: Sequence[Case],
     variant: str,
     *,
+    engine: Engine = CHROMIUM,
     runtime_dir: Path | None = None,
     placements: bool = True,
     browser_path: Path | None = None,
     gpu: Gpu = "auto",
     progress: Progress = silent,
 ) -> Replay:
-    """Replay ``cases`` on "cpu" (desktop onnxruntime) or a variant of onnxruntime-web in Chromium.
+    """Replay ``cases`` on "cpu" (desktop onnxruntime) or a variant of onnxruntime-web in a browser.
 
     ``placements``: find out where nodes are put, for variants that may put them on the CPU. Raises UsageError for an
     unknown variant, MissingToolError without a browser, ParityError when the page does not start.
@@ -66,6 +73,7 @@ def replay(
         cases,
         chosen,
         dist,
+        engine=engine,
         placements=placements and mixed,
         browser_path=browser_path,
         gpu=gpu,
@@ -78,8 +86,8 @@ def replay(
         variant,
         chosen.execution_provider,
         dist.files[chosen.wasm],
-        f"Chromium {done.browser_version}",
-        f"{adapter.vendor} {adapter.architecture}" if adapter else None,
+        f"{engine.name} {done.browser_version}",
+        (f"{adapter.vendor} {adapter.architecture}".strip() or "unnamed") if adapter else None,
         adapter.features if adapter else (),
     )
     return Replay(runtime, done.replies)
@@ -106,6 +114,60 @@ def measure(variants_: Sequence[str], cases: Sequence[Case], *, progress: Progre
             # A software adapter, so that the table is the same on every machine.
             done = replay(cases, variant, gpu="software", progress=progress)
             yield tabulate(done.runtime, references.with_desktop(cases, desktop_run.replies), done.replies)
+
+
+@dataclass(frozen=True)
+class ConformanceOptions:
+    """What to compare. ``operators``: the cases of these alone; none: all. See ``replay`` for the rest."""
+
+    browsers: tuple[str, ...] = (CHROMIUM.id,)
+    variants: tuple[str, ...] = WEB_VARIANTS
+    operators: tuple[str, ...] = ()
+    placements: bool = False
+    browser_path: Path | None = None
+    gpu: Gpu = "auto"
+    runtime: Path | None = None
+
+
+def compare(
+    options: ConformanceOptions, given: Sequence[Case] = (), *, progress: Progress = silent
+) -> tuple[Column, ...]:
+    """Replay the standard cases on the desktop, then on each variant in each browser; a column for each.
+
+    ``given``: cases in place of the standard ones. Raises UsageError for an operator that has no case, and what
+    ``replay`` raises.
+    """
+    known = schemas.operators()
+    for wanted in options.operators:  # before the cases are made, which takes ten seconds
+        if wanted not in known:
+            raise UsageError(f"There is no operator '{wanted}'.{did_you_mean(wanted, known)}")
+    progress("Making the conformance cases")
+    cases = tuple(case for case in given or conformance_cases.standard() if case.run)
+    if options.operators:
+        cases = tuple(case for case in cases if tally.operator(case) in options.operators)
+    if not cases:
+        raise UsageError(f"No case tries {', '.join(options.operators)} with plain tensors.")
+    found = [_column(cases, DESKTOP, CHROMIUM, options, progress)]
+    for name in options.browsers:
+        found += [_column(cases, variant, BROWSERS[name], options, progress) for variant in options.variants]
+    return tuple(found)
+
+
+def _column(
+    cases: Sequence[Case], variant: str, engine: Engine, options: ConformanceOptions, progress: Progress
+) -> Column:
+    started = time.monotonic()
+    done = replay(
+        cases,
+        variant,
+        engine=engine,
+        runtime_dir=options.runtime,
+        placements=options.placements,
+        browser_path=options.browser_path,
+        gpu=options.gpu,
+        progress=progress,
+    )
+    return tally.column(done.runtime, cases, done.replies, time.monotonic() - started)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

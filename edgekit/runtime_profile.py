@@ -1,12 +1,13 @@
 """Measure what the functions of a runtime are for: replay the conformance cases on a recording build of it.
 
-``edgekit runtime profile`` calls this. It needs a browser, and takes one to six minutes a variant.
+``edgekit runtime profile`` calls this. It needs a browser, and takes some minutes a variant.
 """
 
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -19,18 +20,25 @@ from edgekit.errors import ParityError, UsageError
 from edgekit.files import sha256_bytes, write_atomic
 from edgekit.model import walk
 from edgekit.progress import Progress, silent
+from edgekit.runners import browsers
 from edgekit.runners import conformance as browser
-from edgekit.runtime import kernels, locate, pins
+from edgekit.runtime import branches, cut, keep, kernels, locate, pins
 from edgekit.runtime import profile as profiles
 from edgekit.runtime.dist import RuntimeDist
-from edgekit.runtime.pins import Variant
+from edgekit.runtime.kernels import Kernels
+from edgekit.runtime.pins import AdapterName, Variant
 from edgekit.runtime.profile import ModelFunctions, OperatorFunctions, Profile, TextPlace
-from edgekit.runtime.recording import THREADS, entered_by_chance, of_bits, recording_dist
-from edgekit.wasm import sections, texts
+from edgekit.runtime.recording import THREADS, Recording, entered_by_chance, of_bits, recording_dist
+from edgekit.wasm import edits, sections, texts
 from edgekit.wasm.binary import EditError, WasmError
+from edgekit.wasm.edits import Branches
 from edgekit.wasm.module import Module, parse
 
 _NOTHING_DONE = "test_identity"
+# A hundred cases on a software GPU take ten seconds, and many times that on a busy machine.
+_SILENCE_SECONDS = 400.0
+# A busy machine may not compile the largest build in the time that a page has to start, and minutes would be lost.
+_STARTS = 3
 # Only the first case of a page starts the runtime, and a page replays thousands: what is start-up's alone is entered by
 # fewer cases than one in this many.
 _PAGE_CASES = 500
@@ -69,9 +77,10 @@ def write(
     ``runtime_dir`` None: the pinned build. ``output`` None: the folder in the cache where ``build`` looks. Raises
     UsageError for a folder or variant that is not there, and what ``measure`` raises.
     """
-    dist = locate.locate(runtime_dir, progress=progress)
+    named = pins.load().chosen(variant_ids, "--variant")
+    dist = locate.locate(runtime_dir, {one.id for one in named} or None, progress=progress)
     held = [one.id for one in pins.load().variants if all(name in dist.files for name in one.files)]
-    chosen = pins.load().chosen(variant_ids or held, "--variant")
+    chosen = named or pins.load().chosen(held, "--variant")
     dist.require(chosen)
     cases = suite(progress=progress)
     found = []
@@ -105,63 +114,144 @@ def measure(
     Raises MissingToolError without a browser, ParityError when the page does not start, UsageError when the build
     cannot be read or made to record.
     """
-    recorder, recording = recording_dist(dist, variant)
+    if browser_path is not None:
+        browsers.find(browser_path, None)  # before the module is read, which takes half a minute
+    progress(f"Reading {variant.wasm}")
+    try:
+        module = parse((dist.folder / variant.wasm).read_bytes())
+        listed = branches.listed(module)
+    except WasmError as error:
+        raise UsageError(f"{variant.wasm} cannot be read: {str(error).rstrip('.')}.") from error
+    recorder, recording = recording_dist(dist, variant, listed)
     nothing = next(case for case in cases if case.name == _NOTHING_DONE)
-    runs: list[_Run] = []
-    for threads in THREADS:
-        # Several threads matter where sessions do some work; one node of each kind with each dtype has been seen then.
-        chosen = cases if threads == 1 else [c for c in cases if c.operator is None or c.source == "standard"]
+    runs = _runs([nothing, *cases], variant, recorder, recording, browser_path, progress)
+    progress(f"Reading {variant.wasm}")
+    try:
+        # Beside another execution provider, a kernel for the CPU that is only looked for decides where a node goes.
+        known = None if variant.needs else kernels.find(module)
+        if known is not None:
+            # What reads the table of kernels meets, in a cut runtime, places where one was left out.
+            with tempfile.TemporaryDirectory(prefix="edgekit-profile-") as name:
+                bare = _without_kernels(recorder, variant, known, Path(name))
+                done = browser.replay(
+                    [nothing], variant, bare, recording=recording, browser_path=browser_path, progress=progress
+                )
+            runs.append(_Run(frozenset(), (), done.branches))
+        return _profile(dist, variant, module, runs, listed, known)
+    except (EditError, WasmError) as error:
+        raise UsageError(f"{variant.wasm} cannot be read: {str(error).rstrip('.')}.") from error
+
+
+def _runs(
+    given: Sequence[Case],
+    variant: Variant,
+    recorder: RuntimeDist,
+    recording: Recording,
+    browser_path: Path | None,
+    progress: Progress,
+) -> "list[_Run]":
+    """Return what was entered with each number of ``THREADS``. The first case, which does nothing, starts each page."""
+    nothing, *cases = given
+
+    def replay(chosen: Sequence[Case], threads: int, posing_as: AdapterName | None = None) -> _Run:
         done = browser.replay(
             [nothing, *chosen],
             variant,
             recorder,
             recording=recording,
+            posing_as=posing_as,
             threads=threads,
             browser_path=browser_path,
             gpu="software",
+            silence_seconds=_SILENCE_SECONDS,
+            starts=_STARTS,
             progress=progress,
         )
         replies = tuple(zip(chosen, done.replies[1:], strict=True))
-        runs.append(_Run(_functions(done.replies[0]), replies))
-    progress(f"Reading {variant.wasm}")
-    try:
-        return _profile(dist, variant, runs)
-    except (EditError, WasmError) as error:
-        raise UsageError(f"{variant.wasm} cannot be read: {str(error).rstrip('.')}.") from error
+        return _Run(_functions(done.replies[0]), replies, done.branches)
+
+    # Several threads matter where sessions do some work; one node of each kind with each dtype has been seen then.
+    few = [case for case in cases if case.operator is None or case.source == "standard"]
+    alone = [replay(cases, 1)]
+    if variant.needs:
+        # A model that cannot be read never lets go of its GPU device (onnxruntime-web 1.30.0), and the device keeps its
+        # programs: sessions after that do not enter what makes the programs that other operators had made. Without
+        # those that are refused, each has a device of its own.
+        taken = {case.name for case, reply in alone[0].replies if reply.outcome in ("done", "loaded", "failed")}
+        some = [case for case in cases if case.source == "standard" and case.name in taken]
+        alone.append(replay(some, 1))
+        # What is done for other GPUs is done for all dtypes alike.
+        each = {(one.operator.domain, one.operator.op_type): one for one in some if one.operator is not None}
+        alone += (replay(tuple(each.values()), 1, adapter) for adapter in pins.load().adapters)
+    return [_Run.of(alone), *(replay(few, threads) for threads in THREADS[1:])]
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """What one number of threads gave: the functions of the first session, and each case with what became of it."""
+    """What one number of threads gave: the functions of the first session, and each case with what became of it.
+
+    ``branches``: numbers of those that any case entered.
+    """
 
     start: frozenset[int]
     replies: tuple[tuple[Case, Reply], ...]
+    branches: frozenset[int]
+
+    @classmethod
+    def of(cls, runs: "Sequence[_Run]") -> "_Run":
+        """Return several as one."""
+        return cls(
+            frozenset[int]().union(*(run.start for run in runs)),
+            tuple(entry for run in runs for entry in run.replies),
+            frozenset[int]().union(*(run.branches for run in runs)),
+        )
 
     def functions(self) -> frozenset[int]:
         return self.start.union(*(entered for _, _, entered in _recorded(self.replies)))
 
 
-def _profile(dist: RuntimeDist, variant: Variant, runs: Sequence[_Run]) -> Profile:
-    wasm = (dist.folder / variant.wasm).read_bytes()
-    module = parse(wasm)
+def _without_kernels(recorder: RuntimeDist, variant: Variant, known: Kernels, folder: Path) -> RuntimeDist:
+    """Write to ``folder`` a recording runtime that registers no kernel at all."""
+    wasm = parse((recorder.folder / variant.wasm).read_bytes())
+    for name in (variant.api, variant.mjs):
+        (folder / name).write_bytes((recorder.folder / name).read_bytes())
+    bare = kernels.leave_out(wasm, known, known.builders).to_bytes()
+    (folder / variant.wasm).write_bytes(bare)
+    return replace(recorder, folder=folder, files={**recorder.files, variant.wasm: sha256_bytes(bare)})
+
+
+def _profile(
+    dist: RuntimeDist,
+    variant: Variant,
+    module: Module,
+    runs: Sequence[_Run],
+    listed: Branches,
+    known: Kernels | None,
+) -> Profile:
     start = frozenset[int]().union(*(run.start for run in runs))
     replies = [entry for run in runs for entry in run.replies]
     one = runs[0].functions()
     several = frozenset[int]().union(*(run.functions() for run in runs[1:]))
+    failures, threads = _failures(replies) - start, (several - one) | entered_by_chance(module, one, several)
+    operators = _of_operators(replies, start)
+    # Not of what only failures enter: there a rare word of onnxruntime's is worth more than bytes.
+    everywhere = start | (keep.shared(operators, keep.SHARED_WITH_RECORDING) - failures)
+    entered = frozenset[int]().union(*(run.branches for run in runs))
+    dead = branches.never_entered(module, listed, entered, everywhere, threads)
     return Profile(
         dist.package,
         dist.version,
         variant.id,
-        sha256_bytes(wasm),
+        sha256_bytes(module.to_bytes()),
         len(sections.functions(module)),
         start,
-        _failures(replies) - start,
-        (several - one) | entered_by_chance(module, one, several),
-        _of_operators(replies, start),
+        failures,
+        threads,
+        operators,
         _of_models(replies, start),
-        # Beside another execution provider, a kernel for the CPU that is only looked for decides where a node goes.
-        None if variant.needs else kernels.find(module),
-        _texts(module, _start_alone(start, replies)),
+        known,
+        _texts(module, _start_alone(start, replies), dead),
+        dead,
     )
 
 
@@ -195,10 +285,10 @@ def _failures(replies: Sequence[tuple[Case, Reply]]) -> frozenset[int]:
 
 
 def _of_operators(replies: Sequence[tuple[Case, Reply]], start: Set[int]) -> tuple[OperatorFunctions, ...]:
-    """Return what each operator enters, but for nodes that are refused: a model with one does not run."""
+    """Return what each operator enters, on the way to a refusal too: its words are to be those of the whole build."""
     found: dict[tuple[str, str, int, tuple[str, ...]], set[int]] = {}
-    for case, reply, entered in _recorded(replies):
-        if case.operator is not None and reply.outcome != "refused":
+    for case, _, entered in _recorded(replies):
+        if case.operator is not None:
             one = case.operator
             key = (one.domain, one.op_type, one.since_version, one.dtypes)
             found.setdefault(key, set()).update(entered - start)
@@ -218,21 +308,26 @@ def _of_models(replies: Sequence[tuple[Case, Reply]], start: Set[int]) -> tuple[
     return tuple(ModelFunctions(operators, frozenset(entered)) for operators, entered in ordered)
 
 
-def _texts(module: Module, start_alone: Set[int]) -> tuple[TextPlace, ...]:
-    """Return the texts. Those that only start-up reads, and that have words, describe operators to people.
+def _texts(module: Module, start_alone: Set[int], dead: Branches) -> tuple[TextPlace, ...]:
+    """Return the texts, and who reads them outside of ``dead`` branches.
 
-    But not those whose end is a text of its own: "the scale" may be where code finds the name "scale".
+    Those that only start-up reads, and that have words, describe operators to people. But not those whose end is a text
+    of its own: "the scale" may be where code finds the name "scale".
     """
+    found = texts.texts(module)
+    everything = range(len(sections.functions(module)))
+    outside = texts.readers(edits.cut(module, everything, cut.MISS_ADDRESS, None, dead), found)
     return tuple(
         TextPlace(
             text.address,
             len(text.data),
             text.functions,
+            text.functions - still,
             not text.shared
             and text.functions <= start_alone
             and len(text.data) >= _SHORTEST_DOCUMENTATION
             and b" " in text.data
             and _READ.search(text.data) is None,
         )
-        for text in texts.texts(module)
+        for text, still in zip(found, outside, strict=True)
     )

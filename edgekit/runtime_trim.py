@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from edgekit import runtime_record
 from edgekit.bundle import compress
 from edgekit.desktop.messages import NO_KERNEL
-from edgekit.errors import EdgekitError, MissingToolError, UsageError
+from edgekit.errors import EdgekitError, LimitError, MissingToolError, UsageError
 from edgekit.facts import study
 from edgekit.facts.operators import Operator
 from edgekit.files import sha256_bytes
@@ -22,22 +23,19 @@ from edgekit.records import store
 from edgekit.records.jsonable import jsonable
 from edgekit.records.manifest import Manifest
 from edgekit.records.tensors import Value, same_bits
-from edgekit.runners import recording
-from edgekit.runners.recording import Job, RecordedRun
-from edgekit.runtime import cut, fetch, keep
+from edgekit.runners.recording import RecordedRun
+from edgekit.runtime import branches, cut, fetch, keep, pins
 from edgekit.runtime import profile as profiles
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.keep import Keep
 from edgekit.runtime.pins import Variant
 from edgekit.runtime.profile import Profile
-from edgekit.runtime.recording import THREADS, recording_dist
+from edgekit.runtime_record import Recorded, record
+from edgekit.wasm.edits import NONE, Branches
 
 # A miss while a cut runtime is proven names a group of functions, which is then kept. More rounds than this, and the
 # profile is not of such a model at all.
 _ROUNDS = 3
-
-# The step of a recording in which the session is created.
-_CREATE = "create"
 
 Source = Literal["profile", "recording"]
 
@@ -71,7 +69,8 @@ class RuntimeSize:
     """What became of one variant's runtime, and what a visitor loads of it (brotli, as the bundle holds it).
 
     ``stock_brotli_bytes`` None: the stock file was not compressed on this machine ('edgekit runtime fetch' does that).
-    ``bytes`` and ``brotli_bytes`` are the stock ones where it is shipped as published, for ``reason``.
+    ``bytes`` and ``brotli_bytes`` are the stock ones where it is shipped as published, for ``reason``. ``reported``:
+    how many functions are kept for what devices missed alone.
     """
 
     variant: str
@@ -83,6 +82,7 @@ class RuntimeSize:
     functions: int
     sources: tuple[Source, ...]
     proven: tuple[int, ...]
+    reported: int
     reason: str
     note: str
 
@@ -101,14 +101,26 @@ class Missed:
 Misses = Mapping[str, Missed]
 
 
-def missed(path: Path) -> Misses:
-    """Return by variant what a device missed, as its run record in ``path`` says.
+@dataclass(frozen=True)
+class Reported:
+    """What run records tell: by variant what devices missed; the runtime's versions, and the models' sha256."""
 
-    Raises UsageError where there is no record, or one without misses.
+    misses: Misses
+    versions: frozenset[str]
+    models: frozenset[str]
+
+
+def reported(path: Path) -> Reported:
+    """Return what devices missed, as the run record in ``path`` says, or those in its folders, one a combination.
+
+    Raises UsageError where there is no record, or none with misses.
     """
-    record = store.load_run(path).record
+    below = path.iterdir() if path.is_dir() and not store.holds_run(path) else ()
+    inside = sorted(one for one in below if store.holds_run(one))
+    records = [record for each in inside or (path,) if (record := store.load_run(each).record) is not None]
+    telling = [record for record in records if record.misses]
     found: dict[str, Missed] = {}
-    for miss in () if record is None else record.misses:
+    for miss in (miss for record in telling for miss in record.misses):
         # A page tells the number of a stub less 1.
         groups = frozenset(number + 1 for number in miss.functions)
         one = Missed(groups, _operators_without_kernel(miss.message) if miss.reason == "kernel" else frozenset())
@@ -119,7 +131,8 @@ def missed(path: Path) -> Misses:
             f"{path} tells of no function that a trimmed runtime missed.",
             hint="'edgekit parity' keeps the run record of a bundle with --output.",
         )
-    return found
+    versions = frozenset(record.environment.runtime_version for record in telling)
+    return Reported(found, versions, frozenset(filter(None, (record.hashes.model for record in telling))))
 
 
 def _operators_without_kernel(message: str) -> frozenset[Operator]:
@@ -154,6 +167,7 @@ def sizes(
             one.functions,
             one.sources,
             one.proven,
+            dict(one.added).get(keep.REPORTED, 0),
             one.reason,
             one.note,
         )
@@ -180,24 +194,28 @@ def trim(
     known = [(variant, profiles.find(runtime.files[variant.wasm])) for variant in variants]
     chosen = [(variant, profile) for variant, profile in known if profile is not None]
     operators = _operators(model) if chosen else ()
-    recorded = _recorded(draft, runtime, [variant for variant, _ in chosen], browser_path, progress)
+    recorded = {
+        variant.id: record(draft, runtime, variant, profile.branches, browser_path, progress)
+        for variant, profile in chosen
+    }
     optimizer = _optimizer(progress)
     found = []
     for variant, profile in known:
         stock = TrimmedVariant(variant.id, runtime.files[variant.wasm], 0, None)
         stock = replace(stock, stock_bytes=(runtime.folder / variant.wasm).stat().st_size)
         if profile is None:
-            reason = "no profile of this build is at hand ('edgekit runtime profile' measures one)"
+            named = "" if runtime.pinned else f" --runtime {runtime.folder}"
+            measure = f"edgekit runtime profile{named} --variant {variant.id}"
+            reason = f"no profile of this build is at hand ('{measure}' measures one)"
             found.append(replace(stock, reason=reason))
             continue
-        trial = _Trial(draft, runtime, variant, profile, operators, optimizer, work, browser_path, progress)
-        found.append(trial.run(stock, recorded[variant.id], (reported or {}).get(variant.id, Missed())))
+        merging = None if variant.id in pins.load().optimizer.leaves else optimizer
+        trial = _Trial(draft, runtime, variant, profile, operators, merging, work, browser_path, progress)
+        made = trial.run(stock, recorded[variant.id], (reported or {}).get(variant.id, Missed()))
+        if merging is not optimizer and made.proven:
+            made = replace(made, note="")  # that no optimizer was at hand is no news there
+        found.append(made)
     return tuple(found)
-
-
-def _threads(variant: Variant) -> tuple[int, ...]:
-    """Return the numbers of threads to try. On a software GPU a run takes many seconds, and its work is the GPU's."""
-    return THREADS[:1] if variant.needs else THREADS
 
 
 def _operators(model: LoadedModel) -> tuple[Operator, ...]:
@@ -208,23 +226,8 @@ def _operators(model: LoadedModel) -> tuple[Operator, ...]:
 def _optimizer(progress: Progress) -> Path | None:
     try:
         return fetch.optimizer(progress=progress)
-    except MissingToolError:
+    except (MissingToolError, LimitError):  # it is not there, or the cache's disk is full: the step is left out
         return None
-
-
-def _recorded(
-    draft: Path, runtime: RuntimeDist, variants: Sequence[Variant], browser_path: Path | None, progress: Progress
-) -> dict[str, tuple[RecordedRun, ...] | str]:
-    """Return by variant what the model did on a recording build, a run a number of threads, or why there is none."""
-    found: dict[str, tuple[RecordedRun, ...] | str] = {}
-    for variant in variants:
-        recorder, flags = recording_dist(runtime, variant)
-        jobs = [Job(variant, recorder, flags, threads) for threads in _threads(variant)]
-        try:
-            found[variant.id] = recording.record_all(draft, jobs, browser_path=browser_path, progress=progress)
-        except EdgekitError as error:
-            found[variant.id] = error.message
-    return found
 
 
 @dataclass(frozen=True)
@@ -239,48 +242,60 @@ class _Trial:
     browser_path: Path | None
     progress: Progress
 
-    def run(self, stock: TrimmedVariant, recorded: tuple[RecordedRun, ...] | str, reported: Missed) -> TrimmedVariant:
+    def run(self, stock: TrimmedVariant, recorded: Recorded, reported: Missed) -> TrimmedVariant:
         """Cut, prove, and keep more after each miss; what cannot be proven is given up."""
-        runs = () if isinstance(recorded, str) else recorded
-        trapped = [run for run in runs if run.end != "done"]
-        if trapped:
-            said = next(iter(trapped[0].failures.values()), trapped[0].end)
-            return replace(stock, reason=f"the model makes this build trap: {said}")
-        stock = replace(stock, refused=any(_CREATE in run.failures for run in runs))
+        if recorded.trap is not None:
+            return replace(stock, reason=f"the model makes this build trap: {recorded.trap}")
+        stock = replace(stock, refused=recorded.refused)
         for _ in range(_ROUNDS):
-            made, wasm = self._cut(stock, self._choose(runs, reported), runs)
-            if isinstance(recorded, str):
-                return replace(made, wasm=wasm, note=f"not proven here: {recorded}")
-            missed, wrong = self._prove(wasm, runs)
+            made, wasm = self._cut(stock, recorded, reported)
+            if not recorded.runs:
+                return replace(made, wasm=wasm, note=f"not proven here: {recorded.reason}")
+            missed, wrong = self._prove(wasm, recorded.runs)
             if wrong and self.optimizer is not None:
-                # Chromium's tab crashes on what Binaryen writes of the asyncify build, even when it changes nothing.
                 made = replace(self, optimizer=None).run(stock, recorded, reported)
-                return replace(made, note=f"not merged by wasm-opt: {wrong}") if made.wasm is not None else made
+                note = f"proven as it is, and not merged by wasm-opt: merged, {wrong.removeprefix('cut, ')}"
+                return replace(made, note=note) if made.wasm is not None else made
             if wrong:
                 return replace(stock, reason=wrong)
+            if not missed and recorded.failing is not None:
+                return replace(made, wasm=wasm, note=f"not proven here, where golden cases fail: {recorded.failing}")
             if not missed:
-                return replace(made, wasm=wasm, proven=_threads(self.variant))
+                return replace(made, wasm=wasm, proven=runtime_record.threads(self.variant))
             reported |= Missed(missed)
         return replace(stock, reason=f"after {_ROUNDS} rounds it still lacks functions that the model enters")
 
-    def _choose(self, runs: Sequence[RecordedRun], missed: Missed) -> Keep:
+    def _functions(self, missed: Missed) -> frozenset[int]:
+        """Return the functions of the groups that were missed."""
+        count = self.profile.count
+        return frozenset(k for number in missed.groups for k in profiles.functions_of(number, count))
+
+    def _dead(self, recorded: Recorded, missed: Missed) -> Branches:
+        """Return the branches to cut. A model that was not recorded may take some that no measured session took."""
+        if not recorded.runs or recorded.failing is not None:
+            return NONE
+        return branches.left(self.profile.branches, recorded.branches, self._functions(missed))
+
+    def _choose(self, recorded: Recorded, missed: Missed) -> Keep:
         # With several threads a handful of functions depend on the moment: who waits, who wakes whom. The profile has
         # them all, so that the same model gives the same bytes each time.
-        count = self.profile.count
         return keep.choose(
             self.profile,
             [*self.operators, *missed.operators],
-            recorded=frozenset[int]().union(*(run.functions for run in runs)) if runs else None,
-            reported={k for number in missed.groups for k in profiles.functions_of(number, count)},
+            recorded=recorded.functions if recorded.runs else None,
+            whole=recorded.failing is None,
+            elsewhere=recorded.functions_elsewhere,
+            reported=self._functions(missed),
         )
 
-    def _cut(self, stock: TrimmedVariant, chosen: Keep, runs: Sequence[RecordedRun]) -> tuple[TrimmedVariant, bytes]:
+    def _cut(self, stock: TrimmedVariant, recorded: Recorded, missed: Missed) -> tuple[TrimmedVariant, bytes]:
+        chosen = self._choose(recorded, missed)
         self.progress(f"Cutting the runtime ({self.variant.id})")
         wasm = (self.runtime.folder / self.variant.wasm).read_bytes()
-        done = cut.cut(wasm, self.profile, chosen.functions, self.optimizer)
+        done = cut.cut(wasm, self.profile, chosen.functions, self.optimizer, self._dead(recorded, missed))
         made = replace(
             stock,
-            sources=("profile", "recording") if runs else ("profile",),
+            sources=("profile", "recording") if recorded.runs else ("profile",),
             kept=len(chosen.functions),
             functions=self.profile.count,
             added=chosen.added,
@@ -291,11 +306,10 @@ class _Trial:
 
     def _prove(self, wasm: bytes, stock: Sequence[RecordedRun]) -> tuple[frozenset[int], str]:
         """Run the golden cases on ``wasm``; return the groups that were missed, and why it is not to be used."""
-        dist = self._dist(wasm)
-        jobs = [Job(self.variant, dist, threads=n, miss_address=cut.MISS_ADDRESS) for n in _threads(self.variant)]
+        jobs = runtime_record.jobs(self.variant, self._dist(wasm), miss_address=cut.MISS_ADDRESS)
         missed: set[int] = set()
         try:
-            runs = recording.record_all(self.draft, jobs, browser_path=self.browser_path, progress=self.progress)
+            runs = runtime_record.run(self.draft, jobs, self.browser_path, self.progress)
         except EdgekitError as error:
             return frozenset(), f"cut, it could not be proven: {error.message}"
         for one, before in zip(runs, stock, strict=True):

@@ -10,6 +10,8 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from edgekit.conformance import schemas
 from edgekit.conformance.schemas import DTYPE_OF
+from edgekit.records import settings
+from edgekit.records.settings import SessionSettings
 from edgekit.records.tensors import NUMPY_DTYPES, Value, value_of
 
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -38,7 +40,8 @@ class Case:
 
     ``inputs``: by graph input; ``outputs``: what is right, empty where nobody knows. ``run`` False: the model can only
     be loaded, because an input or output is no plain tensor. ``operator`` None: the model has several nodes.
-    ``frame``: the name of the nodes around the operator that is tried, where there are any.
+    ``frame``: the name of the nodes around the operator that is tried, where there are any. ``settings``: of the
+    session that a browser creates; the desktop's has none.
     ``rtol``, ``atol``: an element passes within ``atol + rtol * |reference|``, the rule of the onnx package's runner.
     """
 
@@ -52,6 +55,7 @@ class Case:
     rtol: float = 1e-3
     atol: float = 1e-7
     frame: str = ""
+    settings: SessionSettings = settings.DEFAULT
 
 
 def standard() -> tuple[Case, ...]:

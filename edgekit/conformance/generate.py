@@ -34,7 +34,7 @@ _NEVER = frozenset({"complex64", "complex128"})
 
 
 @dataclass(frozen=True, eq=False)
-class _Template:
+class Template:
     """A standard case taken apart.
 
     ``values``, ``infos``: by the position of the node's input; None where it is left out. ``ranks``: of its outputs.
@@ -49,8 +49,8 @@ class _Template:
 def generated(standard: Sequence[Case]) -> tuple[Case, ...]:
     """Return cases for every operator that ``standard`` has a template of, sorted, without right outputs."""
     found = []
-    for (domain, op_type), candidates in sorted(_templates(standard).items()):
-        for schema, opset in _versions(domain, op_type):
+    for (domain, op_type), candidates in sorted(templates(standard).items()):
+        for schema, opset in versions(domain, op_type):
             found += list(_of_version(schema, opset, candidates))
     return tuple(found)
 
@@ -61,16 +61,16 @@ def again(standard: Sequence[Case], operators: Collection[str]) -> tuple[Case, .
     Where there is no other template, it is the same one with its first input's numbers in reverse.
     """
     found = []
-    for (domain, op_type), candidates in sorted(_templates(standard).items()):
+    for (domain, op_type), candidates in sorted(templates(standard).items()):
         if domain == "" and op_type in operators:
-            for schema, opset in _versions(domain, op_type):
+            for schema, opset in versions(domain, op_type):
                 found += list(_second(schema, opset, candidates))
     return tuple(found)
 
 
-def _templates(standard: Sequence[Case]) -> dict[tuple[str, str], list[_Template]]:
+def templates(standard: Sequence[Case]) -> dict[tuple[str, str], list[Template]]:
     """Return the templates of each operator, the smallest first."""
-    templates: dict[tuple[str, str], list[_Template]] = defaultdict(list)
+    templates: dict[tuple[str, str], list[Template]] = defaultdict(list)
     for case in sorted(standard, key=lambda case: (len(case.model), case.name)):
         if case.operator is not None and case.run and case.operator.domain in OPSETS:
             template = _template(case)
@@ -79,12 +79,12 @@ def _templates(standard: Sequence[Case]) -> dict[tuple[str, str], list[_Template
     return templates
 
 
-def _template(case: Case) -> _Template:
+def _template(case: Case) -> Template:
     model = onnx.load_from_string(case.model)
     node = model.graph.node[0]
     values = {value.name: value for value in case.inputs}
     infos = {info.name: info for info in model.graph.input}
-    return _Template(
+    return Template(
         node,
         tuple(values.get(name) for name in node.input),
         tuple(infos.get(name) for name in node.input),
@@ -92,7 +92,7 @@ def _template(case: Case) -> _Template:
     )
 
 
-def _is_simple(template: _Template) -> bool:
+def _is_simple(template: Template) -> bool:
     """Whether a template has elements in its first input, which an answer can be wrong about, and no subgraph."""
     graphs = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
     first = template.values[0] if template.values else None
@@ -100,7 +100,7 @@ def _is_simple(template: _Template) -> bool:
     return not empty and all(attribute.type not in graphs for attribute in template.node.attribute)
 
 
-def _versions(domain: str, op_type: str) -> Iterator[tuple[OpSchema, int]]:
+def versions(domain: str, op_type: str) -> Iterator[tuple[OpSchema, int]]:
     """Yield each schema in force in the domain's opsets, with the highest opset that has it."""
     last: dict[int, tuple[OpSchema, int]] = {}
     for opset in range(OPSETS[domain][0], OPSETS[domain][1] + 1):
@@ -110,19 +110,19 @@ def _versions(domain: str, op_type: str) -> Iterator[tuple[OpSchema, int]]:
     yield from last.values()
 
 
-def _of_version(schema: OpSchema, opset: int, candidates: Sequence[_Template]) -> Iterator[Case]:
+def _of_version(schema: OpSchema, opset: int, candidates: Sequence[Template]) -> Iterator[Case]:
     """Yield a case for each combination of dtypes, from the first template that makes a valid model of it."""
-    for dtypes in _combinations(schema, candidates):
+    for dtypes in combinations(schema, candidates):
         for template in candidates[:_MOST_TEMPLATES]:
-            case = _case(schema, opset, template, dtypes)
+            case = case_of(schema, opset, template, dtypes)
             if case is not None:
                 yield case
                 break
 
 
-def _second(schema: OpSchema, opset: int, candidates: Sequence[_Template]) -> Iterator[Case]:
-    for dtypes in _combinations(schema, candidates):
-        made = (_case(schema, opset, template, dtypes) for template in candidates[:_MOST_TEMPLATES])
+def _second(schema: OpSchema, opset: int, candidates: Sequence[Template]) -> Iterator[Case]:
+    for dtypes in combinations(schema, candidates):
+        made = (case_of(schema, opset, template, dtypes) for template in candidates[:_MOST_TEMPLATES])
         found = list(itertools.islice((case for case in made if case is not None), 2))
         if found:
             second = found[1] if len(found) > 1 else _reversed(found[0])
@@ -138,7 +138,7 @@ def _reversed(case: Case) -> Case:
     return replace(case, inputs=(value_of(first.name, np.ascontiguousarray(array).reshape(array.shape)), *others))
 
 
-def _combinations(schema: OpSchema, candidates: Sequence[_Template]) -> list[tuple[str, ...]]:
+def combinations(schema: OpSchema, candidates: Sequence[Template]) -> list[tuple[str, ...]]:
     """Return the dtypes to try: all combinations, or, where they are too many, one variable at a time changed."""
     names = schemas.variables(schema)
     choices = [tuple(d for d in schemas.allowed(schema, name) if d not in _NEVER) for name in names]
@@ -161,7 +161,7 @@ def _is_rare(schema: OpSchema, dtypes: tuple[str, ...]) -> bool:
     return len(narrow) > 1 or (bool(narrow) and schema.name.startswith("Cast") and not others <= _BESIDE_NARROW)
 
 
-def _used(schema: OpSchema, template: _Template) -> frozenset[str] | None:
+def _used(schema: OpSchema, template: Template) -> frozenset[str] | None:
     """Return the type variables that a template's node uses under ``schema``; None when it cannot be adapted."""
     adapted = _adapt(schema, template)
     if adapted is None:
@@ -173,7 +173,7 @@ def _used(schema: OpSchema, template: _Template) -> frozenset[str] | None:
     return frozenset([*used, *(p.type_str for p, name in zip(outputs, node.output, strict=True) if name)])
 
 
-def _adapt(schema: OpSchema, template: _Template) -> tuple[NodeProto, list[Value | None]] | None:
+def _adapt(schema: OpSchema, template: Template) -> tuple[NodeProto, list[Value | None]] | None:
     """Return the node and its inputs' values as ``schema`` has them; None where that is not possible."""
     newest = schemas.schema(schema.domain, schema.name, 10_000)
     node, values = NodeProto(), list(template.values)
@@ -212,7 +212,7 @@ def _attribute(of: OpSchema.Attribute, array: Array) -> AttributeProto | None:
     return None
 
 
-def _case(schema: OpSchema, opset: int, template: _Template, dtypes: tuple[str, ...]) -> Case | None:
+def case_of(schema: OpSchema, opset: int, template: Template, dtypes: tuple[str, ...]) -> Case | None:
     """Return the case of one combination of dtypes; None where the template does not make a valid model of it."""
     adapted = _adapt(schema, template)
     if adapted is None:

@@ -50,6 +50,8 @@ def difference(given: Value | None, expected: Value, rtol: float, atol: float) -
         return f"it has shape {list(given.array.shape)}, and must have {list(expected.array.shape)}"
     if expected.dtype == "string":
         return None if given.array.tolist() == expected.array.tolist() else "its strings differ"
+    if given.array.tobytes() == expected.array.tobytes():  # most are; to measure them takes milliseconds
+        return None
     relative, absolute = (rtol, atol) if expected.dtype in _FLOATS else (0.0, 0.0)
     metrics = measure(given.array, expected.array, absolute=absolute)
     if metrics.passing_relative <= max(relative, _rounding(expected)):

@@ -76,3 +76,9 @@ def bind(
             if found.setdefault(parameter.type_str, dtype) != dtype:
                 return None
     return tuple(found.get(name) for name in names)
+
+
+def operators() -> frozenset[str]:
+    """Return every operator that has a schema, as ``DOMAIN.TYPE`` where the domain is not ONNX's."""
+    found = onnx.defs.get_all_schemas()
+    return frozenset(f"{each.domain}.{each.name}" if each.domain else each.name for each in found)

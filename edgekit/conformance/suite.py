@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from edgekit.conformance.cases import Case
-from edgekit.records import tensors
+from edgekit.records import settings, tensors
 from edgekit.records.tensors import Array, Value
 
 Outcome = Literal["done", "loaded", "refused", "failed", "crashed"]
@@ -42,7 +42,10 @@ def encode(cases: Sequence[Case], todo: Sequence[int]) -> tuple[list[dict[str, A
         inputs, input_arrays = tensors.split(f"{index}/input", case.inputs)
         arrays |= input_arrays
         arrays[f"{index}/model"] = np.frombuffer(case.model, dtype=np.uint8)
-        entries.append({"index": index, "model": f"{index}/model", "inputs": inputs, "run": case.run})
+        entry = {"index": index, "model": f"{index}/model", "inputs": inputs, "run": case.run}
+        if case.settings != settings.DEFAULT:
+            entry["settings"] = settings.to_json(case.settings)
+        entries.append(entry)
     return entries, tensors.encode(arrays)
 
 
@@ -59,6 +62,12 @@ def replies(document: Sequence[Mapping[str, Any]], data: bytes) -> dict[int, Rep
         )
         for entry in document
     }
+
+
+def branches(data: bytes) -> bytes:
+    """Return the branches of a recording runtime that the cases of a reply entered together, a bit each."""
+    bits = tensors.decode(data, "A reply").get("branches")
+    return b"" if bits is None else bits.tobytes()
 
 
 def _functions(bits: Array | None) -> bytes | None:

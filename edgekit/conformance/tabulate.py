@@ -32,7 +32,7 @@ def tabulate(runtime: Runtime, cases: Sequence[Case], replies: Sequence[Reply]) 
     ir_version, opsets = limits.highest(cases, replies)
     judged = [_judged(case, reply) for case, reply in zip(cases, replies, strict=True)]
     standard = {
-        case.name: (status, _reason(why))
+        case.name: (status, reason(why))
         for case, (status, why) in zip(cases, judged, strict=True)
         if case.source == "standard" or (status in ("wrong", "crashed") and case.operator is not None)
     }
@@ -119,7 +119,8 @@ def _tells(case: Case, reply: Reply) -> bool:
     return bool(_NO_KERNEL.search(reply.error)) or (reply.outcome == "failed" and bool(case.outputs))
 
 
-def _reason(text: str | None) -> str | None:
+def reason(text: str | None) -> str | None:
+    """Return why a case does not pass, short, and the same each time; None where there is no reason."""
     if text is None:
         return None
     short = _FLEETING.sub("…", readable(_PREAMBLE.sub("", text)))

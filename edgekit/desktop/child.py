@@ -149,6 +149,11 @@ def _runtime_value(value: Value, array: tensors.Array) -> Any:
     return ort.OrtValue.ortvalue_from_numpy(array)
 
 
+def dtype_of(kind: str) -> str:
+    """Return the dtype of what the runtime calls "tensor(float)"; the text as it is where it is no tensor."""
+    return _DTYPES.get(_inner(kind), kind)
+
+
 def _inner(kind: str) -> str:
     return kind[len("optional(") : -1] if kind.startswith("optional(") else kind
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+# The first release that is linked as this module reads it: 1.22.0 and 1.27.0 are not.
+READS = "1.29.0"
 _NAME = r"[A-Za-z_$][\w$]*"
 _RUN = re.compile(rf"[\w$]+\._OrtRun=({_NAME})\.({_NAME})[;,]")
 _GIVEN = re.compile(rf"return\{{((?:{_NAME}:{_NAME},?)+)\}}")

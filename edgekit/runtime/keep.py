@@ -14,6 +14,8 @@ from edgekit.runtime.profile import OperatorFunctions, Profile
 # the profile, the rest then lacks a function of it in under 2 cases of 100.
 SHARED_WITH_RECORDING = 100
 SHARED_ALONE = 5
+# How the last source is called in ``Keep.added``.
+REPORTED = "reported misses"
 
 
 @dataclass(frozen=True)
@@ -29,24 +31,29 @@ def choose(
     operators: Sequence[Operator],
     *,
     recorded: Collection[int] | None,
+    whole: bool = True,
+    elsewhere: Collection[int] = (),
     reported: Collection[int] = (),
     optimized: Iterable[tuple[str, str]] = (),
 ) -> Keep:
     """Return what a model with ``operators`` needs of the runtime.
 
     ``recorded``: the functions that the model entered on a recording runtime; None: it was not recorded, and the
-    profile alone must do. ``reported``: functions that a device missed. ``optimized``: (domain, op_type) of the nodes
-    that the graph has after optimization, which fuses some.
+    profile alone must do. ``whole``: whether the recording came to the end of each golden case; if not, the profile
+    gives as much as where it is alone. ``elsewhere``: functions that the model enters on other GPUs. ``reported``:
+    functions that a device missed. ``optimized``: (domain, op_type) of the nodes that the graph has after optimization,
+    which fuses some.
     """
-    alone = recorded is None
-    shared = _shared(profile.operators, SHARED_ALONE if alone else SHARED_WITH_RECORDING)
+    alone = recorded is None or not whole
+    common = shared(profile.operators, SHARED_ALONE if alone else SHARED_WITH_RECORDING)
     failures = profile.failures if alone else frozenset()
     parts: list[tuple[str, Set[int]]] = [
-        ("start-up and sessions", profile.start | profile.threads | failures | shared),
+        ("start-up and sessions", profile.start | profile.threads | failures | common),
         ("the model's operators", _of_operators(profile, operators, whole=alone)),
         ("fused operators", _fused(profile, operators, optimized) if alone else frozenset()),
         ("the model, recorded", frozenset(recorded or ())),
-        ("reported misses", frozenset(reported)),
+        ("other GPUs", frozenset(elsewhere)),
+        (REPORTED, frozenset(reported)),
     ]
     functions: set[int] = set()
     added = []
@@ -67,7 +74,8 @@ def every(profile: Profile, domain: str) -> Keep:
     return Keep(frozenset(functions), (("every operator", len(functions)),))
 
 
-def _shared(operators: Sequence[OperatorFunctions], least: int) -> frozenset[int]:
+def shared(operators: Sequence[OperatorFunctions], least: int) -> frozenset[int]:
+    """Return the functions that sessions with ``least`` or more different operators enter, beyond start-up."""
     entering: dict[tuple[str, str], set[int]] = {}
     for one in operators:
         entering.setdefault((one.domain, one.op_type), set()).update(one.functions)

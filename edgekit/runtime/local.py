@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from edgekit.errors import UsageError
@@ -17,8 +17,10 @@ _HINT = "All files must come from one build: copy the whole dist folder of one o
 _BANNER = re.compile(r"ONNX Runtime Web v(\d+\.\d+\.\d+[\w.+-]*)")
 
 
-def open_folder(folder: Path) -> RuntimeDist:
+def open_folder(folder: Path, wanted: Collection[str] | None = None) -> RuntimeDist:
     """Return the runtime in ``folder`` (a ``dist``, or a package that holds one), with every whole variant in it.
+
+    ``wanted``: only these variants are looked at; others of another time may be there.
 
     Files known by hash to be of the pinned build are good as they are. Raises UsageError when there is no whole
     variant, and when the JavaScript and the wasm are of different builds: some pinned and some not; versions that
@@ -26,11 +28,12 @@ def open_folder(folder: Path) -> RuntimeDist:
     """
     folder = _dist(folder)
     pinned = pins.load()
-    whole = [variant for variant in pinned.variants if all((folder / name).is_file() for name in variant.files)]
+    asked = [variant for variant in pinned.variants if wanted is None or variant.id in wanted]
+    whole = [variant for variant in asked if all((folder / name).is_file() for name in variant.files)]
     if not whole:
         raise UsageError(
             f"{folder} holds no whole variant of {pinned.package}.",
-            hint="One needs " + "; or ".join(", ".join(variant.files) for variant in pinned.variants) + ".",
+            hint="One needs " + "; or ".join(", ".join(variant.files) for variant in asked) + ".",
         )
     names = sorted({name for variant in whole for name in variant.files})
     try:
@@ -113,7 +116,10 @@ def _check_wasm(folder: Path, variant: Variant, version: str) -> None:
         _mixed(folder, variant, f"the wasm is not of version {version}")
     expected = glue.parse((folder / variant.mjs).read_text(encoding="utf-8", errors="replace"))
     if expected is None:
-        raise UsageError(f"{folder / variant.mjs} is not the glue of an onnxruntime-web release build.", hint=_HINT)
+        raise UsageError(
+            f"edgekit cannot read how {folder / variant.mjs} (of {version}) and its wasm are linked.",
+            hint=f"It reads release builds from {glue.READS} on. {_HINT}",
+        )
     for name, meaning in expected.reads.items():
         if name not in exports:
             _mixed(folder, variant, f"the glue reads the export '{name}' ({meaning}), which the wasm does not have")

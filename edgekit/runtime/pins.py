@@ -30,6 +30,14 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class AdapterName:
+    """A WebGPU adapter as it calls itself (GPUAdapterInfo): the runtime has code of its own for some."""
+
+    vendor: str
+    architecture: str
+
+
+@dataclass(frozen=True)
 class PinnedFile:
     """What a file of the pinned build must be."""
 
@@ -39,23 +47,32 @@ class PinnedFile:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """The program that shrinks a trimmed runtime further: a file of an npm package that node runs."""
+    """The program that shrinks a trimmed runtime further: a file of an npm package that node runs.
+
+    ``leaves``: the variants that it is not used for. Chromium's tab (156) crashes on what Binaryen 132 writes of the
+    asyncify build, even where it changes nothing.
+    """
 
     package: str
     version: str
     path: str
+    leaves: tuple[str, ...]
     sha256: str
     bytes: int
 
 
 @dataclass(frozen=True)
 class Pins:
-    """``web/runtime.json``. ``license_text`` travels with every copy of the runtime's files."""
+    """``web/runtime.json``. ``license_text`` travels with every copy of the runtime's files.
+
+    ``adapters``: one of each kind that the runtime knows by name, by what its WebGPU builds hold as texts.
+    """
 
     package: str
     version: str
     license_text: str
     variants: tuple[Variant, ...]
+    adapters: tuple[AdapterName, ...]
     files: Mapping[str, PinnedFile]
     optimizer: Optimizer
 
@@ -85,6 +102,7 @@ def load() -> Pins:
         version=document["version"],
         license_text=document["license_text"],
         variants=tuple(Variant(**{**variant, "needs": tuple(variant["needs"])}) for variant in document["variants"]),
+        adapters=tuple(AdapterName(**adapter) for adapter in document["adapters"]),
         files={name: PinnedFile(**file) for name, file in document["files"].items()},
-        optimizer=Optimizer(**document["optimizer"]),
+        optimizer=Optimizer(**{**document["optimizer"], "leaves": tuple(document["optimizer"]["leaves"])}),
     )

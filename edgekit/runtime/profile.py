@@ -16,10 +16,11 @@ import brotli
 
 from edgekit.errors import UsageError
 from edgekit.files import sha256_bytes
-from edgekit.runtime import cache
+from edgekit.runtime import branches, cache
 from edgekit.runtime.kernels import Kernels
+from edgekit.wasm.edits import Branches
 
-FORMAT = 1
+FORMAT = 2
 PACKAGED = Path(__file__).resolve().parent / "profiles"
 _SUFFIX = ".json.br"
 # A miss names a group of neighbours and not one function: stubs that are equal compress to almost nothing, and
@@ -53,12 +54,14 @@ class ModelFunctions:
 class TextPlace:
     """A text in the data: where, how long, and which functions read it.
 
-    ``documentation``: it describes an operator to people, and no code looks at what it says.
+    ``in_branches``: those of them that do so only in the profile's branches. ``documentation``: it describes an
+    operator to people, and no code looks at what it says.
     """
 
     address: int
     bytes: int
     functions: frozenset[int]
+    in_branches: frozenset[int]
     documentation: bool
 
 
@@ -67,7 +70,8 @@ class Profile:
     """``start``: what every page enters before its first session, and in a session with one node that does nothing.
 
     ``failures``: what sessions and runs that fail enter, whatever the operator. ``threads``: what more
-    threads than one enter, or may at another time. ``count``: of all functions.
+    threads than one enter, or may at another time. ``count``: of all functions. ``branches``: those of functions that
+    every session enters which no session took; none lies in another.
     """
 
     package: str
@@ -82,6 +86,7 @@ class Profile:
     models: tuple[ModelFunctions, ...]
     kernels: Kernels | None
     texts: tuple[TextPlace, ...]
+    branches: Branches
 
 
 def group_of(function: int) -> int:
@@ -143,7 +148,11 @@ def to_bytes(profile: Profile) -> bytes:
             for one, numbers in zip(profile.models, members[len(profile.operators) :], strict=True)
         ],
         "kernels": None if profile.kernels is None else _kernels_to_json(profile.kernels),
-        "texts": [[one.address, one.bytes, _steps(one.functions), one.documentation] for one in profile.texts],
+        "texts": [
+            [one.address, one.bytes, _steps(one.functions), _steps(one.in_branches), one.documentation]
+            for one in profile.texts
+        ],
+        "branches": branches.to_json(profile.branches),
     }
     data: bytes = brotli.compress(json.dumps(document, separators=(",", ":")).encode(), quality=11, lgwin=24)
     return data
@@ -192,9 +201,10 @@ def _read(document: Mapping[str, Any]) -> Profile:
         ),
         None if kernels is None else _kernels_from_json(kernels),
         tuple(
-            TextPlace(address, size, frozenset(_numbers(steps)), documentation)
-            for address, size, steps, documentation in document["texts"]
+            TextPlace(address, size, frozenset(_numbers(steps)), frozenset(_numbers(in_branches)), documentation)
+            for address, size, steps, in_branches, documentation in document["texts"]
         ),
+        branches.from_json(document["branches"]),
     )
 
 
@@ -242,4 +252,8 @@ def check_belongs(profile: Profile, wasm: bytes) -> None:
     """Raise UsageError unless the profile is of this wasm file."""
     found = sha256_bytes(wasm)
     if found != profile.wasm_sha256:
-        raise UsageError(f"The profile of {stem(profile)} is of another build: its sha256 is {found}.")
+        raise UsageError(
+            f"The profile of {stem(profile)} is of another build: the wasm file's sha256 is {found}, "
+            f"and it was measured with {profile.wasm_sha256}.",
+            hint=f"Remove {cached() / file_name(found)}, and measure one with 'edgekit runtime profile'.",
+        )

@@ -16,35 +16,41 @@ from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
 from edgekit.wasm import code, edits, layout, references, sections
 from edgekit.wasm.binary import EditError, WasmError
+from edgekit.wasm.edits import NONE, Branches
 from edgekit.wasm.module import Module, parse
 from edgekit.wasm.sections import Kind
 
 # Another number for each change of what `edgekit.wasm.edits.record` writes: builds of older ones are then made anew.
-FORMAT = 1
+FORMAT = 2
 _STATED = "recording.json"
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Where a recording runtime sets its flags: a byte for each of its ``functions``, from address ``flag_base``."""
+    """Where a recording runtime sets its flags: a byte for each of its ``functions``, from address ``flag_base``.
+
+    The flags of ``branches`` follow.
+    """
 
     flag_base: int
     functions: int
+    branches: int
 
 
-def recording_dist(dist: RuntimeDist, variant: Variant) -> tuple[RuntimeDist, Recording]:
+def recording_dist(dist: RuntimeDist, variant: Variant, branches: Branches = NONE) -> tuple[RuntimeDist, Recording]:
     """Return the recording build of one variant of ``dist``, a folder of edgekit's cache, and where it sets its flags.
 
-    Made in about a second where the cache lacks it or holds it damaged; two processes may do this at once. Raises
-    UsageError when ``dist`` lacks the variant, its wasm was changed or cannot be made to record, or the cache cannot be
-    written.
+    ``branches`` of functions are recorded too. Made in seconds where the cache lacks it or holds it damaged; two
+    processes may do this at once. Raises UsageError when ``dist`` lacks the variant, its wasm was changed or cannot be
+    made to record, or the cache cannot be written.
     """
     dist.require([variant])
-    place = cache.folder() / "recording" / f"{dist.files[variant.wasm]}-{FORMAT}"
+    of_branches = "" if not branches else f"-{_digest(branches)[:16]}"
+    place = cache.folder() / "recording" / f"{dist.files[variant.wasm]}-{FORMAT}{of_branches}"
     found = _look(place, dist, variant)
     if found is None:
         with cache.writing():
-            replace_folder(place, lambda folder: _make(folder, dist, variant))
+            replace_folder(place, lambda folder: _make(folder, dist, variant, branches))
         found = _look(place, dist, variant)
         if found is None:
             raise UsageError(f"What was just written to {place} cannot be read.", hint="Run the command again.")
@@ -55,6 +61,11 @@ def recording_dist(dist: RuntimeDist, variant: Variant) -> tuple[RuntimeDist, Re
 # variant, one on the others): two threads never enter two functions of wasm's thread pool that three and four do;
 # nothing that three enter for sure is lacking with four; and one thread enters some that none of the others does.
 THREADS = (1, 4)
+
+
+def _digest(branches: Branches) -> str:
+    listed = [(k, [(one.start, one.stop) for one in branches[k]]) for k in sorted(branches)]
+    return sha256_bytes(repr(listed).encode())
 
 
 def of_bits(bits: bytes) -> frozenset[int]:
@@ -85,15 +96,16 @@ def entered_by_chance(module: Module, one: Collection[int], several: Collection[
     return frozenset(found)
 
 
-def _make(folder: Path, dist: RuntimeDist, variant: Variant) -> None:
+def _make(folder: Path, dist: RuntimeDist, variant: Variant, branches: Branches) -> None:
     source = dist.folder / variant.wasm
     data = source.read_bytes()
     if sha256_bytes(data) != dist.files[variant.wasm]:
         raise UsageError(f"{source} has changed.", hint="Run the command again.")
     try:
         module = parse(data)
-        recording = Recording(layout.flag_base(module), len(sections.functions(module)))
-        recorded = edits.record(module, recording.flag_base).to_bytes()
+        functions, more = len(sections.functions(module)), sum(map(len, branches.values()))
+        recording = Recording(layout.flag_base(module, flags=functions + more), functions, more)
+        recorded = edits.record(module, recording.flag_base, branches).to_bytes()
     except (EditError, WasmError) as error:
         raise UsageError(f"{source} cannot be made to record: {str(error).rstrip('.')}.") from error
     for name in (variant.api, variant.mjs):

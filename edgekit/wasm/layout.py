@@ -90,13 +90,14 @@ def layout(module: Module) -> MemoryLayout:
     return MemoryLayout(data, range(low, top))
 
 
-def flag_base(module: Module, *, depth_bytes: int = 3 << 20) -> int:
-    """Return an address for one byte a defined function: ``depth_bytes`` under the top of the main stack.
+def flag_base(module: Module, *, flags: int | None = None, depth_bytes: int = 3 << 20) -> int:
+    """Return an address for ``flags`` bytes (None: one a defined function): ``depth_bytes`` under the main stack's top.
 
     Only a stack deeper than that would meet the flags. Raises EditError when the flags cannot be proven to lie inside
     the stack and away from data.
     """
-    stack, flags = layout(module).stack, len(sections.functions(module))
+    stack = layout(module).stack
+    flags = len(sections.functions(module)) if flags is None else flags
     base = stack.stop - depth_bytes
     if base < stack.start + _GUARD_BYTES:
         raise EditError(f"The stack has {len(stack)} bytes, too few to keep flags {depth_bytes} bytes under its top.")

@@ -6,7 +6,7 @@ told from constants: an address in memory 0 stands in the code as a number, or i
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from struct import iter_unpack
 
@@ -56,17 +56,35 @@ def texts(module: Module) -> tuple[Text, ...]:
     functions: list[set[int]] = [set() for _ in found]
     named: set[int] = set()
     shared: set[int] = set()
-    for k, body in enumerate(bodies(module)):
-        for number in _numbers(body):
-            place = _place(starts, found, number)
-            if place is not None:
-                functions[place].add(k)
-                (named if number == starts[place] else shared).add(place)
+    for k, number, place in _references(module, found):
+        functions[place].add(k)
+        (named if number == starts[place] else shared).add(place)
     return tuple(
         Text(address, text, frozenset(functions[place]), place in shared)
         for place, (address, text) in enumerate(found)
         if place in named and place not in pointed
     )
+
+
+def readers(module: Module, some: Sequence[Text]) -> tuple[frozenset[int], ...]:
+    """Return for each of ``some``, in order of address, the code indices of the functions that refer to it.
+
+    The module may be an edited one, in which fewer refer to it. Raises WasmError.
+    """
+    functions: list[set[int]] = [set() for _ in some]
+    for k, _, place in _references(module, [(text.address, text.data) for text in some]):
+        functions[place].add(k)
+    return tuple(map(frozenset, functions))
+
+
+def _references(module: Module, found: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, int, int]]:
+    """Yield the code index of a function, an address in a text that it states, and which of ``found`` that text is."""
+    starts = [address for address, _ in found]
+    for k, body in enumerate(bodies(module)):
+        for number in _numbers(body):
+            place = _place(starts, found, number)
+            if place is not None:
+                yield k, number, place
 
 
 def blank(module: Module, places: Iterable[tuple[int, int]], fill: bytes = b"\0") -> Module:
@@ -89,7 +107,7 @@ def blank(module: Module, places: Iterable[tuple[int, int]], fill: bytes = b"\0"
     return module.with_payloads({SectionId.DATA: bytes(payload)})
 
 
-def _place(starts: list[int], found: list[tuple[int, bytes]], address: int) -> int | None:
+def _place(starts: Sequence[int], found: Sequence[tuple[int, bytes]], address: int) -> int | None:
     """Return the number of the text that ``address`` lies in, its closing NUL included."""
     place = bisect_right(starts, address) - 1
     return place if place >= 0 and address <= starts[place] + len(found[place][1]) else None

@@ -21,13 +21,15 @@ import { compileRuntime, loadRuntime } from './runtime-loader.js';
  * @property {readonly { path: string, data: Uint8Array }[]} externalData
  * @property {string} executionProvider
  * @property {number | null} missAddress where a trimmed runtime says that a removed function was called; null: it is whole
+ * @property {import('./records.js').SessionSettings | undefined} [session] none: left to onnxruntime
  */
 
 /**
  * @typedef {'compile' | 'create'} Stage
  * @typedef {{ version: string, threads: number, compile_ms: number, create_ms: number }} OpenReply
  * @typedef {ReadonlyMap<string, Tensor>} Feeds
- * @typedef {{ results: Map<string, Tensor>, run_ms: number }} RunReply
+ * @typedef {{ results: Map<string, Tensor>, run_ms: number, memory_bytes?: number | null }} RunReply `memory_bytes`: of the
+ *   runtime's WebAssembly memory after the run; it never shrinks
  * @typedef {{ placement: import('./records.js').Placed[] | null }} PlaceReply
  */
 
@@ -130,7 +132,7 @@ export class Engine {
       this.#memory = memory;
       this.onMemory(memory);
     };
-    const { mjsUrl, model, externalData, executionProvider } = request;
+    const { mjsUrl, model, externalData, executionProvider, session } = request;
     // onnxruntime-web keeps the first WebAssembly that it loads, be it one that trapped. Behind another fragment it is a
     // module of its own, from the same file.
     const apiUrl = Engine.#opened === 0 ? request.apiUrl : `${request.apiUrl}#${Engine.#opened}`;
@@ -141,7 +143,7 @@ export class Engine {
         { threads: request.threads, importModule: this.importModule, verbose, onMemory },
       ),
     );
-    this.#session = await explained('refusal', () => createSession(model, externalData, executionProvider));
+    this.#session = await explained('refusal', () => createSession(model, externalData, executionProvider, session));
     return { version, threads, compile_ms: compiled - started, create_ms: this.now() - compiled };
   }
 
@@ -153,7 +155,8 @@ export class Engine {
       }
       const started = this.now();
       const results = await this.#session.run(feeds, fetches);
-      return { results, run_ms: this.now() - started };
+      const run_ms = this.now() - started;
+      return { results, run_ms, memory_bytes: this.#memory?.buffer.byteLength ?? null };
     });
   }
 

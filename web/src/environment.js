@@ -27,6 +27,7 @@
  * @property {SubtleCrypto | undefined} subtle
  * @property {() => Promise<Adapter | null>} findAdapter
  * @property {(text: string) => void} warn writes to the console
+ * @property {() => number | null} [heapBytes] of JavaScript in this page, where the browser says it
  * @property {(() => Worker) | null} createWorker starts the runtime's worker; null: there are none here
  */
 
@@ -101,6 +102,10 @@ export function browserHost(scope) {
     subtle: scope.crypto?.subtle,
     findAdapter: () => findAdapter(scope.navigator.gpu),
     warn: (text) => scope.console.warn(text),
+    heapBytes: () => {
+      const { memory } = /** @type {Performance & { memory?: { usedJSHeapSize: number } }} */ (scope.performance);
+      return memory?.usedJSHeapSize ?? null;
+    },
     createWorker: () =>
       new scope.Worker(new URL('./runtime-worker.js', import.meta.url), { type: 'module', name: 'edgekit-runtime' }),
   };

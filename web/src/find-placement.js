@@ -5,7 +5,7 @@
 
 import { EngineError } from './engine.js';
 import { watched } from './net.js';
-import { launch } from './open-model.js';
+import { launch, sessionOf } from './open-model.js';
 
 /**
  * @typedef {import('./records.js').PageConfig} PageConfig
@@ -55,7 +55,13 @@ export async function findPlacement(opened, { config, host, model, until_ms }) {
   if (limit_ms <= 0) {
     return null;
   }
-  const launching = launch(files, 'runtime', { host, model, threads: 1, onStep: () => {} });
+  const launching = launch(files, 'runtime', {
+    host,
+    model,
+    threads: 1,
+    session: sessionOf(opened.variant, files),
+    onStep: () => {},
+  });
   try {
     return await within(limit_ms, async () => {
       const { engine, place } = await launching;
@@ -79,7 +85,7 @@ export async function findPlacement(opened, { config, host, model, until_ms }) {
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
  */
-async function within(limit_ms, work) {
+export async function within(limit_ms, work) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const late = new Promise((_, reject) => {

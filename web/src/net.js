@@ -19,7 +19,7 @@ import { EngineError } from './engine.js';
 /**
  * A runtime whose files are here; `open` creates the session.
  *
- * @typedef {{ engine: AnyEngine, sha256: string, fetch_ms: number, open: () => Promise<OpenReply> }} Launched
+ * @typedef {{ engine: AnyEngine, sha256: string, fetch_ms: number, session?: import('./records.js').SessionSettings, open: () => Promise<OpenReply> }} Launched
  */
 
 /**
@@ -35,6 +35,7 @@ import { EngineError } from './engine.js';
  *
  * @typedef {object} Running
  * @property {string} execution_provider
+ * @property {import('./records.js').SessionSettings | undefined} [session] none: left to onnxruntime
  * @property {string} sha256 of its WebAssembly
  * @property {string} version
  * @property {number} threads
@@ -193,14 +194,14 @@ export class NettedRunner {
    * @param {boolean} trimmed
    */
   async #start(files, what, trimmed) {
-    const { engine, sha256, fetch_ms, open } = await this.#plan.launch(files, what);
+    const { engine, sha256, fetch_ms, session, open } = await this.#plan.launch(files, what);
     this.#engine = engine;
     this.#trimmed = trimmed;
     this.#fetch_ms += fetch_ms;
     try {
       const opened = await this.#ask(open);
       const { execution_provider } = files;
-      this.running = { ...opened, execution_provider, sha256, fetch_ms: this.#fetch_ms };
+      this.running = { ...opened, execution_provider, session, sha256, fetch_ms: this.#fetch_ms };
     } catch (error) {
       await this.terminate();
       throw error;
@@ -272,7 +273,7 @@ export class NettedRunner {
   #report({ functions, reason, message }, during, recovered_by) {
     const { variant } = this.#plan;
     const unnamed = reason === 'kernel' ? `a kernel (${message})` : 'a function (which is not known)';
-    const named = functions.length === 0 ? unnamed : `function ${functions.join(', ')}`;
+    const named = functions.length === 0 ? unnamed : `group ${functions.join(', ')} of its functions`;
     const text = `The trimmed runtime of variant ${variant.id} lacks ${named}, which ${during === 'create' ? 'creating the session' : 'this run'} needs.`;
     const miss = { variant: variant.id, functions, during, recovered_by, reason, message };
     this.misses.push(miss);

@@ -197,7 +197,7 @@ async function open(variant, { config, host, model, threads, probe, onStep, onMi
   const runner = new NettedRunner({
     variant,
     net,
-    launch: (files, what) => launch(files, what, { host, model, threads, onStep }),
+    launch: (files, what) => launch(files, what, { host, model, threads, session: sessionOf(variant, files), onStep }),
     onMiss: (miss, text) => {
       host.warn(
         `edgekit: ${text}${miss.recovered_by === null ? '' : ` The stock runtime ${miss.recovered_by} took its place.`}`,
@@ -235,14 +235,26 @@ async function open(variant, { config, host, model, threads, probe, onStep, onMi
 }
 
 /**
+ * How the session of a runtime that runs in a variant's place is created: settings are of an execution provider, and say
+ * nothing of another one.
+ *
+ * @param {Variant} variant
+ * @param {Variant | Net} files
+ * @returns {import('./records.js').SessionSettings | undefined} undefined: left to onnxruntime
+ */
+export function sessionOf({ execution_provider, session }, files) {
+  return files.execution_provider === execution_provider ? session : undefined;
+}
+
+/**
  * Fetch a runtime, and start the engine that is to run it.
  *
  * @param {Variant | Net} files
  * @param {string} what
- * @param {Pick<OpenOptions, 'host' | 'model' | 'threads' | 'onStep'>} options
+ * @param {Pick<OpenOptions, 'host' | 'model' | 'threads' | 'onStep'> & { session: import('./records.js').SessionSettings | undefined }} options
  * @returns {Promise<import('./net.js').Launched & { place: () => Promise<import('./engine.js').PlaceReply> }>}
  */
-export async function launch(files, what, { host, model, threads, onStep }) {
+export async function launch(files, what, { host, model, threads, session, onStep }) {
   const started = host.now();
   const { engine, wasm, threads: most } = await fetchRuntime(files, what, { host, onStep });
   const fetch_ms = host.now() - started;
@@ -258,12 +270,14 @@ export async function launch(files, what, { host, model, threads, onStep }) {
       externalData,
       executionProvider: files.execution_provider,
       missAddress: 'trimmed' in files ? (files.trimmed?.miss_address ?? null) : null,
+      session,
     };
   };
   return {
     engine,
     sha256: wasm.sha256,
     fetch_ms,
+    ...(session === undefined ? {} : { session }),
     open: async () => engine.open(await request(), (stage) => onStep({ stage, what })),
     place: async () => engine.place(await request()),
   };

@@ -2,6 +2,8 @@
  * @file Replay the golden cases and report. The page does not judge: `edgekit parity` does, from the record.
  */
 
+import { again, anew } from './again.js';
+import { nothingYet } from './bench.js';
 import { WrongFileError, fetchBytes, parseJson, pathOf } from './download.js';
 import { threadsFor } from './environment.js';
 import { errorText } from './errors.js';
@@ -18,37 +20,10 @@ import { sha256 } from './sha256.js';
  * @typedef {import('./run-record.js').CaseRun} CaseRun
  * @typedef {import('./environment.js').Host} Host
  * @typedef {import('./golden-cases.js').GoldenCase} GoldenCase
- * @typedef {import('./golden-cases.js').GoldenCases} GoldenCases
  * @typedef {import('./open-model.js').Opened} Opened
- * @typedef {import('./open-model.js').Step | { stage: 'case' | 'timing', what: string, done: number, total: number } | { stage: 'placement', what: string, total?: undefined }} AgentStep
- */
-
-/**
- * @typedef {object} AgentOptions
- * @property {string} run the id that whoever asked for the run gave
- * @property {number} repeats later runs that are timed
- * @property {string | null} variant one variant only; null: the chain
- * @property {number | null} threads null: as the bundle says
- * @property {readonly string[] | null} cases null: all
- * @property {number | null} placement_until_ms since the page was opened: until then it may be found out where nodes
- *   were placed; null: nobody asks
- * @property {string | null} problem why the options cannot be followed; it is then reported in place of a run
- */
-
-/**
- * What stands once the bundle is open. The demo page works from it too.
- *
- * @typedef {object} Bench
- * @property {import('./records.js').Adapter | null} adapter
- * @property {string} executionProviderAsked
- * @property {string | null} manifestSha256
- * @property {string | null} modelSha256 of the bytes that were loaded, right or wrong; null: none were
- * @property {GoldenCases | null} cases
- * @property {ModelSource | null} model
- * @property {import('./records.js').Attempt[]} attempts
- * @property {Opened | null} opened
- * @property {import('./records.js').Miss[]} misses so far: later runs add to it
- * @property {string | null} error why there is no session
+ * @typedef {import('./bench.js').AgentOptions} AgentOptions
+ * @typedef {import('./bench.js').AgentStep} AgentStep
+ * @typedef {import('./bench.js').Bench} Bench
  */
 
 /**
@@ -57,7 +32,7 @@ import { sha256 } from './sha256.js';
  *
  * @param {PageConfig} config
  * @param {Host} host
- * @param {Omit<AgentOptions, 'run' | 'repeats' | 'placement_until_ms'>} options
+ * @param {Omit<AgentOptions, 'run' | 'repeats' | 'again' | 'soak' | 'placement_until_ms'>} options
  * @param {(step: AgentStep) => void} onStep
  * @param {(miss: import('./records.js').Miss) => void} [onMiss] hears of each miss of a trimmed runtime
  * @returns {Promise<Bench>}
@@ -113,25 +88,6 @@ export async function openBundle(config, host, options, onStep, onMiss = () => {
     }
   }
   return bench;
-}
-
-/**
- * @param {string} executionProviderAsked
- * @returns {Bench}
- */
-function nothingYet(executionProviderAsked) {
-  return {
-    adapter: null,
-    executionProviderAsked,
-    manifestSha256: null,
-    modelSha256: null,
-    cases: null,
-    model: null,
-    attempts: [],
-    opened: null,
-    misses: [],
-    error: null,
-  };
 }
 
 /**
@@ -197,8 +153,13 @@ export async function runParity(config, host, options, onStep) {
       runs.push(await replay(bench.opened, entry));
     }
   }
+  const replayed = all.filter(({ id }) => runs.some((run) => run.id === id && run.status === 'done'));
+  const repeated = await again(host, options, bench, replayed, runs, onStep);
   const placement = await placementOf(config, host, options, bench, onStep);
-  return { ...buildRecord({ ...report(config, host, options, bench, runs, later_run_ms), placement }), bench, runs };
+  const later = await anew(config, host, options, bench, replayed, runs);
+  const said = report(config, host, options, bench, runs, later_run_ms);
+  const steadiness = { again: [...repeated.again, ...later], soak: repeated.soak };
+  return { ...buildRecord({ ...said, placement, ...steadiness }), bench, runs };
 }
 
 /**
@@ -245,7 +206,7 @@ async function timeLaterRuns(opened, entry, repeats, onStep) {
  * @param {Bench} bench
  * @param {readonly CaseRun[]} cases
  * @param {number[]} later_run_ms
- * @returns {Omit<import('./run-record.js').Report, 'placement'>}
+ * @returns {Omit<import('./run-record.js').Report, 'placement' | 'again' | 'soak'>}
  */
 function report(config, host, options, bench, cases, later_run_ms) {
   const { opened } = bench;
@@ -272,6 +233,7 @@ function report(config, host, options, bench, cases, later_run_ms) {
       adapter: bench.adapter,
       user_agent: environment.userAgent,
       device: environment.device,
+      session: running?.session ?? null,
     },
     attempts: bench.attempts,
     timings: {
@@ -329,6 +291,8 @@ export function agentOptions(query) {
     repeats,
     variant: query.get('variant'),
     threads,
+    again: query.get('again') === '1',
+    soak: wholeNumber(query, 'soak', 100_000, problems) ?? 0,
     problem: problems[0] ?? null,
     placement_until_ms: placement === null ? null : placement * 1000,
     cases: query.has('cases') ? (query.get('cases') ?? '').split(',').filter((id) => id !== '') : null,

@@ -69,6 +69,31 @@ export interface Conditions {
   manifest_sha256: string | null;
   no_record: string | null;
   command: string[];
+  /**
+   * What is right by the task itself. Absent in older runs.
+   */
+  labels?: {
+    case: string;
+    output: string | null;
+    label: string;
+  }[];
+}
+/**
+ * How a session is created where that is not left to onnxruntime.
+ */
+export interface SessionSettings {
+  /**
+   * The level of graph optimization
+   */
+  optimization: 'all' | 'extended' | 'basic' | 'disabled';
+  /**
+   * The one that WebGPU turns convolutions to; null: its own choice
+   */
+  layout: 'NCHW' | 'NHWC' | null;
+  /**
+   * Names of the nodes that WebGPU leaves to the CPU
+   */
+  cpu_nodes: string[];
 }
 /**
  * manifest.json: every file of a bundle (itself not counted), and what it was made from.
@@ -88,6 +113,12 @@ export interface Manifest {
     package: string;
     version: string;
     variants: string[];
+  };
+  /**
+   * How sessions are created, by variant; absent, or without a variant: as onnxruntime does by itself
+   */
+  sessions?: {
+    [k: string]: SessionSettings;
   };
   files: {
     path: string;
@@ -146,6 +177,10 @@ export interface PageConfig {
        */
       net: string | null;
     } | null;
+    /**
+     * Absent: how the session is created is left to onnxruntime.
+     */
+    session?: SessionSettings;
   }[];
   /**
    * Stock runtimes that take over where a trimmed one misses a function; fetched only then.
@@ -257,12 +292,72 @@ export interface Environment {
   adapter: Adapter | null;
   user_agent: string | null;
   device: string | null;
+  /**
+   * The processor was another one that played this one; absent or false: it was not
+   */
+  emulated?: boolean;
+  /**
+   * How the session was created; null, or absent: as onnxruntime does by itself
+   */
+  session?: SessionSettings | null;
 }
 export interface CaseRun {
   id: string;
   status: 'done' | 'failed' | 'skipped';
   error: string | null;
   run_ms: number | null;
+  outputs: Value[];
+}
+/**
+ * A case that was run once more, in the same session or in a new one.
+ */
+export interface AgainRun {
+  id: string;
+  session: 'same' | 'new';
+  /**
+   * Whether the outputs are the same in every bit
+   */
+  equal: boolean;
+  error: string | null;
+  /**
+   * None where they are equal
+   */
+  outputs: Value[];
+}
+export interface MemorySample {
+  run: number;
+  /**
+   * Of the runtime's WebAssembly memory; null: not known
+   */
+  wasm_bytes: number | null;
+  /**
+   * Of JavaScript in the page; null: the browser does not say
+   */
+  heap_bytes: number | null;
+}
+/**
+ * One case, run many times in one session.
+ */
+export interface SoakRun {
+  id: string;
+  asked: number;
+  /**
+   * How many runs gave other bits than the first
+   */
+  different: number;
+  first_different: number | null;
+  error: string | null;
+  /**
+   * @maxItems 100000
+   */
+  run_ms: number[];
+  /**
+   * @maxItems 1000
+   */
+  memory: MemorySample[];
+  /**
+   * Of the last run that gave other bits; none where all were equal
+   */
   outputs: Value[];
 }
 /**
@@ -294,7 +389,64 @@ export interface RunRecord {
    * Where the runtime put the nodes of its own, optimized graph. null, or absent in records of older pages: not known.
    */
   placement?: Placed[] | null;
+  /**
+   * Cases that were run once more. Absent in records of older pages.
+   */
+  again?: AgainRun[];
+  /**
+   * One case, run many times. null, or absent in records of older pages: not asked for.
+   */
+  soak?: SoakRun | null;
   cases: CaseRun[];
+}
+export interface KindCount {
+  kind: 'weight' | 'bias' | 'axis' | 'attribute' | 'zeroed';
+  ran: number;
+  caught: number;
+}
+/**
+ * A node of which no fault was caught.
+ */
+export interface Unwatched {
+  node: string;
+  op_type: string;
+  faults: number;
+}
+/**
+ * A fault that no case caught.
+ */
+export interface MissedFault {
+  kind: 'weight' | 'bias' | 'axis' | 'attribute' | 'zeroed';
+  node: string;
+  op_type: string;
+  what: string;
+  /**
+   * The largest error that the fault made, in tolerances; 0: it changed nothing
+   */
+  share: number;
+}
+/**
+ * strength.json: of many faulty models, how many the golden cases would have caught.
+ */
+export interface Strength {
+  format: 1;
+  model_sha256: string;
+  seed: number;
+  possible: number;
+  tried: number;
+  refused: number;
+  kinds: KindCount[];
+  watched_nodes: number;
+  unwatched_nodes: number;
+  /**
+   * @maxItems 100
+   */
+  unwatched: Unwatched[];
+  /**
+   * @maxItems 100
+   */
+  missed: MissedFault[];
+  problem: string | null;
 }
 export interface Metrics {
   max_abs: Number;
@@ -325,6 +477,57 @@ export interface OutputVerdict {
   reason: string | null;
 }
 /**
+ * What many runs of one case came to.
+ */
+export interface SoakResult {
+  case: string;
+  asked: number;
+  runs: number;
+  different: number;
+  first_different: number | null;
+  drift: Number;
+  early_ms: number | null;
+  late_ms: number | null;
+  early_bytes: number | null;
+  late_bytes: number | null;
+  early_heap_bytes: number | null;
+  late_heap_bytes: number | null;
+  grew: boolean;
+}
+export interface Steadiness {
+  same_session: number;
+  same_session_equal: number;
+  new_session: number;
+  new_session_equal: number;
+  furthest: Number;
+  furthest_case: string | null;
+  soak: SoakResult | null;
+}
+export interface LabelChange {
+  case: string;
+  row: number;
+  label: string;
+  desktop: string;
+  device: string;
+}
+export interface LabelResult {
+  output: string;
+  labelled: number;
+  desktop_right: number;
+  device_right: number;
+  not_computed: number;
+  changed: LabelChange[];
+}
+export interface StrengthCount {
+  tried: number;
+  refused: number;
+  ran: number;
+  caught: number;
+  watched_nodes: number;
+  unwatched_nodes: number;
+  problem: string | null;
+}
+/**
  * verdict.json: what compare concluded.
  */
 export interface Verdict {
@@ -340,4 +543,16 @@ export interface Verdict {
   outputs: OutputVerdict[];
   reasons: string[];
   warnings: string[];
+  /**
+   * Whether the device said the same twice. null: nothing ran.
+   */
+  steadiness?: Steadiness | null;
+  /**
+   * The task's own result, by output.
+   */
+  labels?: LabelResult[];
+  /**
+   * Of many faulty models, how many the cases catch. null: not measured.
+   */
+  strength?: StrengthCount | null;
 }

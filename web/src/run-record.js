@@ -6,7 +6,9 @@ import { encodeTensors, splitValues } from './tensor-codec.js';
  * @typedef {import('./records.js').RunRecord} RunRecord
  * @typedef {import('./tensor.js').Value} Value
  * @typedef {{ id: string, status: 'done' | 'failed' | 'skipped', error: string | null, run_ms: number | null, outputs: Value[] }} CaseRun
- * @typedef {Omit<RunRecord, 'format' | 'cases'> & { cases: readonly CaseRun[] }} Report
+ * @typedef {{ id: string, session: 'same' | 'new', equal: boolean, error: string | null, outputs: Value[] }} AgainRun
+ * @typedef {Omit<import('./records.js').SoakRun, 'outputs'> & { outputs: Value[] }} SoakRun
+ * @typedef {Omit<RunRecord, 'format' | 'cases' | 'again' | 'soak'> & { cases: readonly CaseRun[], again?: readonly AgainRun[], soak?: SoakRun | null }} Report
  */
 
 const SHA256 = /^[0-9a-f]{64}$/;
@@ -20,12 +22,19 @@ const CASE_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 export function buildRecord(report) {
   check(report);
   const tensors = new Map();
-  const cases = report.cases.map(({ outputs, ...run }) => {
-    const split = splitValues(`${run.id}/output`, outputs);
+  /** @param {string} prefix @param {Value[]} outputs */
+  const put = (prefix, outputs) => {
+    const split = splitValues(prefix, outputs);
     split.tensors.forEach((tensor, key) => tensors.set(key, tensor));
-    return { ...run, outputs: split.entries };
-  });
-  return { document: { format: 1, ...report, cases }, tensors: encodeTensors(tensors) };
+    return split.entries;
+  };
+  const cases = report.cases.map((run) => ({ ...run, outputs: put(`${run.id}/output`, run.outputs) }));
+  const again = (report.again ?? []).map((run) => ({
+    ...run,
+    outputs: put(`${run.id}/again-${run.session}`, run.outputs),
+  }));
+  const soak = report.soak ? { ...report.soak, outputs: put(`${report.soak.id}/soak`, report.soak.outputs) } : null;
+  return { document: { format: 1, ...report, cases, again, soak }, tensors: encodeTensors(tensors) };
 }
 
 /** @param {Report} report */

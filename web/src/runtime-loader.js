@@ -31,6 +31,12 @@ import { bytesOfView, isNumberDtype, stringTensor, tensorFromBytes } from './ten
  */
 
 /**
+ * How a session is created where that is not left to onnxruntime. A provider without such an option ignores it.
+ *
+ * @typedef {import('./records.js').SessionSettings} SessionSettings
+ */
+
+/**
  * A session as the rest of the library sees it: tensors by name in, tensors by name out.
  *
  * @typedef {object} RawSession
@@ -44,7 +50,7 @@ import { bytesOfView, isNumberDtype, stringTensor, tensorFromBytes } from './ten
  * @typedef {object} Runtime
  * @property {string} version
  * @property {number} threads
- * @property {(model: Uint8Array, externalData: readonly { path: string, data: Uint8Array }[], executionProvider: string) => Promise<RawSession>} createSession
+ * @property {(model: Uint8Array, externalData: readonly { path: string, data: Uint8Array }[], executionProvider: string, settings?: SessionSettings) => Promise<RawSession>} createSession
  */
 
 /** What onnxruntime-web threw, as text. */
@@ -93,11 +99,11 @@ export async function loadRuntime(files, { threads, importModule, verbose = fals
   return {
     version: ort.env.versions.web ?? ort.env.versions.common,
     threads,
-    createSession: (model, externalData, executionProvider) =>
+    createSession: (model, externalData, executionProvider, settings) =>
       withModule(files.module, onMemory, async () => {
         try {
           const session = await ort.InferenceSession.create(model, {
-            executionProviders: [executionProvider],
+            ...optionsOf(executionProvider, settings),
             externalData: externalData.map(({ path, data }) => ({ path, data })),
             logSeverityLevel: verbose ? 0 : 3,
           });
@@ -107,6 +113,29 @@ export async function loadRuntime(files, { threads, importModule, verbose = fals
         }
       }),
   };
+}
+
+/**
+ * @param {string} executionProvider
+ * @param {SessionSettings} [settings] none: all is left to onnxruntime
+ * @returns {import('onnxruntime-web').InferenceSession.SessionOptions}
+ */
+function optionsOf(executionProvider, settings) {
+  if (settings === undefined) {
+    return { executionProviders: [executionProvider] };
+  }
+  const { optimization: graphOptimizationLevel, layout, cpu_nodes: forceCpuNodeNames } = settings;
+  /** @type {{ name: string, preferredLayout?: 'NCHW' | 'NHWC', forceCpuNodeNames?: string[] }} */
+  const provider = { name: executionProvider };
+  if (executionProvider === 'webgpu') {
+    if (layout !== null) {
+      provider.preferredLayout = layout;
+    }
+    if (forceCpuNodeNames.length > 0) {
+      provider.forceCpuNodeNames = forceCpuNodeNames;
+    }
+  }
+  return { executionProviders: [provider], graphOptimizationLevel };
 }
 
 /**

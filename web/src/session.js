@@ -6,7 +6,7 @@
  * @typedef {import('./engine.js').RunReply} RunReply
  * @typedef {{ name: string, dtype: string, readable: boolean }} Output
  * @typedef {{ steps: number, links: Readonly<Record<string, string>> }} FeedBack
- * @typedef {{ outputs: Value[], run_ms: number }} Run
+ * @typedef {{ outputs: Value[], run_ms: number, memory_bytes?: number | null }} Run
  */
 
 /**
@@ -47,7 +47,7 @@ export class Session {
     return this.#enqueue(async () => {
       const feeds = feedsOf(inputs);
       const fetches = this.#outputs.filter((output) => output.readable).map((output) => output.name);
-      let { results, run_ms } = await this.#runner.run(feeds, fetches);
+      let { results, run_ms, memory_bytes } = await this.#runner.run(feeds, fetches);
       for (let step = 1; step < (feedBack?.steps ?? 1); step += 1) {
         for (const [input, output] of Object.entries(feedBack?.links ?? {})) {
           feeds.set(input, named(results, output));
@@ -55,8 +55,13 @@ export class Session {
         const reply = await this.#runner.run(feeds, fetches);
         results = reply.results;
         run_ms += reply.run_ms;
+        memory_bytes = reply.memory_bytes;
       }
-      return { outputs: this.#outputs.map((output) => valueOf(output, results)), run_ms };
+      return {
+        outputs: this.#outputs.map((output) => valueOf(output, results)),
+        run_ms,
+        memory_bytes: memory_bytes ?? null,
+      };
     });
   }
 

@@ -16,13 +16,14 @@ const ROWS = [
   ['demo/fill', 'demo/statistics', 'demo/resample'],
   ['demo/dom', 'demo/npy', 'demo/words'],
   ['parity-agent', 'conformance/replay', 'recording/steps'],
-  ['find-placement'],
+  ['again'],
+  ['find-placement', 'bench'],
   ['open-model', 'golden-cases', 'run-record', 'tolerance', 'recording/spoiled'],
   ['session', 'download', 'tensor-codec', 'engine-client', 'net'],
   ['engine-server'],
   ['engine'],
   ['runtime-loader', 'environment'],
-  ['errors', 'tensor', 'sha256', 'placement', 'recording/recorder', 'recording/report'],
+  ['errors', 'tensor', 'sha256', 'placement', 'recording/pose', 'recording/recorder', 'recording/report'],
   ['runtime-messages'],
 ];
 

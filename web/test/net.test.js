@@ -187,7 +187,10 @@ test('without a net the error says which function and what to do, and the next c
     null,
   );
   await runner.open();
-  await assert.rejects(run(runner), { kind: 'miss', message: /lacks function 4, .*--net cpu.*--add-profile/ });
+  await assert.rejects(run(runner), {
+    kind: 'miss',
+    message: /lacks group 4 of its functions, .*--net cpu.*--add-profile/,
+  });
   assert.partialDeepStrictEqual(runner.misses, [{ recovered_by: null, functions: [4] }]);
   assert.equal(await run(runner), 7);
   assert.deepEqual(launched, ['jspi', 'jspi']);
@@ -203,7 +206,7 @@ test('what the net’s runtime refuses is its own answer', async () => {
 
 test('a net that does not start is said, with what was missed', async () => {
   const { runner } = netted(traps, (_, __, worker) => crash(worker, 'it fell'));
-  await assert.rejects(runner.open(), { kind: 'miss', message: /lacks function 4.*did not start.*it fell/ });
+  await assert.rejects(runner.open(), { kind: 'miss', message: /lacks group 4.*did not start.*it fell/ });
   assert.partialDeepStrictEqual(runner.misses, [{ recovered_by: null }]);
 });
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sessionOf } from '../src/open-model.js';
 import { agentOptions, postRecord, runParity } from '../src/parity-agent.js';
 import { decodeTensors } from '../src/tensor-codec.js';
 import { tensorOf } from '../src/tensor.js';
@@ -48,6 +49,8 @@ const ASKED = {
   threads: null,
   cases: null,
   problem: null,
+  again: false,
+  soak: 0,
   placement_until_ms: null,
 };
 const fits = schema('record');
@@ -58,7 +61,7 @@ const made = () => bundle(MODEL, CASES, { outputs: OUTPUTS });
 
 /**
  * @param {ReturnType<typeof made>} bundled
- * @param {Partial<import('../src/parity-agent.js').AgentOptions>} [options]
+ * @param {Partial<import('../src/bench.js').AgentOptions>} [options]
  * @param {Partial<import('../src/environment.js').Host>} [changes]
  */
 async function report({ config, files }, options = {}, changes = {}) {
@@ -341,12 +344,50 @@ test('a server that does not take the record is quoted', async () => {
 test('the address of the page says what to run', () => {
   assert.equal(agentOptions(new URLSearchParams('')), null);
   assert.equal(agentOptions(new URLSearchParams('parity=0')), null);
-  const all = 'parity=1&run=abc&repeats=7&variant=wasm&threads=0&cases=a,b&placement=240';
+  const all = 'parity=1&run=abc&repeats=7&variant=wasm&threads=0&cases=a,b&placement=240&again=1&soak=200';
   assert.deepEqual(agentOptions(new URLSearchParams(all)), {
     run: 'abc', repeats: 7, variant: 'wasm', threads: 0, cases: ['a', 'b'], problem: null, placement_until_ms: 240_000,
+    again: true, soak: 200,
   }); // prettier-ignore
   assert.deepEqual(agentOptions(new URLSearchParams('parity=1')), { ...ASKED, run: '', repeats: 3 });
-  for (const bad of ['repeats=-1', 'repeats=x', 'threads=1.5', 'threads=9999', 'repeats=', 'placement=soon']) {
+  for (const bad of [
+    'repeats=-1',
+    'repeats=x',
+    'threads=1.5',
+    'threads=9999',
+    'repeats=',
+    'placement=soon',
+    'soak=-1',
+  ]) {
     assert.match(agentOptions(new URLSearchParams(`parity=1&${bad}`))?.problem ?? '', /not a whole number/);
   }
+});
+
+test('a session is created as the bundle says, and the record tells how', async () => {
+  const session = { optimization: /** @type {const} */ ('basic'), layout: null, cpu_nodes: [] };
+  const bundled = made();
+  const plain = (await report(bundled, { cases: ['plain'] })).document;
+  assert.equal(plain.environment.session, null);
+  for (const variant of bundled.config.variants) {
+    variant.session = session;
+  }
+  const told = (await report(bundled, { cases: ['plain'] })).document;
+  assert.deepEqual(told.environment.session, session);
+  assert.equal(told.cases.find(({ id }) => id === 'plain')?.status, 'done');
+  // The twin: what reaches onnxruntime, it refuses where there is no such level.
+  for (const variant of bundled.config.variants) {
+    variant.session = { ...session, optimization: /** @type {never} */ ('most') };
+  }
+  const refused = (await report(bundled, { cases: ['plain'] })).document;
+  assert.match(refused.error ?? '', /graph optimization level/);
+});
+
+test('settings are of an execution provider, and say nothing of another one', () => {
+  const { config } = made();
+  const session = { optimization: /** @type {const} */ ('all'), layout: /** @type {const} */ ('NCHW'), cpu_nodes: [] };
+  const [first] = config.variants;
+  const variant = { .../** @type {NonNullable<typeof first>} */ (first), execution_provider: 'webgpu', session };
+  const net = { .../** @type {NonNullable<typeof first>} */ (first), id: 'same' };
+  assert.equal(sessionOf(variant, { ...net, execution_provider: 'webgpu' }), session);
+  assert.equal(sessionOf(variant, { ...net, execution_provider: 'wasm' }), undefined);
 });

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { spoiledInputs, spoiledModels } from '../src/recording/spoiled.js';
+import { poseAs } from '../src/recording/pose.js';
+import { spoiledInputs, spoiledModels, spoiledValues } from '../src/recording/spoiled.js';
 import { takeSteps } from '../src/recording/steps.js';
 import { OrtError } from '../src/runtime-loader.js';
 import { stringTensor, tensorFromBytes } from '../src/tensor.js';
@@ -46,6 +47,7 @@ async function taken(parts) {
     now: () => 0,
     missed: () => 0,
     entered: null,
+    only: 'all',
     onStep: (step) => Promise.resolve(void steps.push(step)),
     ...parts,
   });
@@ -84,6 +86,35 @@ test('a session is created, run, made to fail, released and created again', asyn
   for (const step of steps.filter(({ case_id }) => case_id !== null)) {
     assert.deepEqual(step.outputs[0]?.tensor?.data, X.tensor.data, step.name);
   }
+});
+
+test('for another GPU only the first case is run', async () => {
+  const { end, steps } = await taken({ runtime: await runtime(), only: 'first case' });
+  assert.equal(end, 'done');
+  assert.deepEqual(
+    steps.map(({ name, outcome }) => [name, outcome]),
+    [
+      ['create', 'done'],
+      ['case a', 'done'],
+      ['release', 'done'],
+    ],
+  );
+});
+
+test('an adapter goes by another name in the realm of the runtime', () => {
+  class GPUAdapterInfo {
+    get vendor() {
+      return 'google';
+    }
+    get architecture() {
+      return 'swiftshader';
+    }
+  }
+  const told = () => [new GPUAdapterInfo().vendor, new GPUAdapterInfo().architecture];
+  poseAs(null, { GPUAdapterInfo });
+  assert.deepEqual(told(), ['google', 'swiftshader']);
+  poseAs({ vendor: 'intel', architecture: 'xe-2lpg' }, { GPUAdapterInfo });
+  assert.deepEqual(told(), ['intel', 'xe-2lpg']);
 });
 
 test('a model that is refused is refused, and so are the broken ones', async () => {
@@ -145,12 +176,25 @@ test('a miss is the last step, also where the run came to a good end', async () 
   );
 });
 
-test('each step says which functions were entered in it', async () => {
+test('each step says which functions and branches were entered in it', async () => {
   let step = 0;
-  const { steps } = await taken({ runtime: pretended(() => {}), entered: () => Uint8Array.of((step += 1)) });
+  const entered = () => ({ functions: Uint8Array.of((step += 1)), branches: Uint8Array.of(step + 100) });
+  const { steps } = await taken({ runtime: pretended(() => {}), entered });
   assert.deepEqual(
-    steps.map(({ entered }) => entered?.[0]),
-    steps.map((_, index) => index + 1),
+    steps.map((one) => [one.entered?.functions[0], one.entered?.branches[0]]),
+    steps.map((_, index) => [index + 1, index + 101]),
+  );
+});
+
+test('of a session that is only to be created nothing more is asked', async () => {
+  const { end, steps } = await taken({ runtime: await runtime(), only: 'create' });
+  assert.equal(end, 'done');
+  assert.deepEqual(
+    steps.map(({ name, outcome }) => [name, outcome]),
+    [
+      ['create', 'done'],
+      ['release', 'done'],
+    ],
   );
 });
 
@@ -159,6 +203,39 @@ test('a broken model that is taken after all is released', async () => {
   const names = steps.map(({ name }) => name);
   assert.deepEqual(names.slice(0, 4), ['create', 'release', 'create again', 'release again']);
   assert.ok(names.includes('garbage, release'));
+});
+
+const INDEX = { name: 'i', dtype: 'int64', tensor: tensorFromBytes('int64', [2], BigInt64Array.of(0n, 1n)) };
+
+test('integers get values that no index can have, at the very end, for they may make a runtime trap', async () => {
+  const count = { name: 'k', dtype: 'int32', tensor: tensorFromBytes('int32', [], Int32Array.of(3)) };
+  const none = { name: 'e', dtype: 'int64', tensor: tensorFromBytes('int64', [0], new BigInt64Array(0)) };
+  const spoiled = spoiledValues([X, INDEX, count, none, LABEL]);
+  assert.deepEqual(
+    spoiled.map(({ name, inputs }) => [name, [...(inputs[name.endsWith('i') ? 1 : 2]?.tensor?.data ?? [])]]),
+    [
+      ['wrong values of i', [-1000000n, -1000000n]],
+      ['wrong values of k', [-1000000]],
+    ],
+  );
+  assert.deepEqual(spoiled[0]?.inputs[0], X);
+  const trapping = pretended((feeds) => {
+    const { data } = /** @type {{ data: ArrayLike<unknown> }} */ (feeds.get('i'));
+    if (data[0] === -1000000n) {
+      throw new OrtError(new WebAssembly.RuntimeError('memory access out of bounds'));
+    }
+  });
+  const entry = { ...golden('a'), inputs: [INDEX] };
+  const { end, steps } = await taken({ runtime: trapping, cases: [entry] });
+  assert.equal(end, 'stopped');
+  assert.deepEqual(
+    steps.slice(-3).map(({ name, outcome }) => [name, outcome]),
+    [
+      ['unknown operator, release', 'done'],
+      ['create for wrong values', 'done'],
+      ['wrong values of i', 'trapped'],
+    ],
+  );
 });
 
 /** @param {ReturnType<typeof spoiledInputs>} spoiled */

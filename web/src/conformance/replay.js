@@ -7,7 +7,7 @@
 
 import { errorText, isTrap } from '../errors.js';
 import { eavesdrop } from '../placement.js';
-import { encodeTensors, joinValues, splitValues } from '../tensor-codec.js';
+import { joinValues, splitValues } from '../tensor-codec.js';
 import { tensorFromBytes } from '../tensor.js';
 
 /**
@@ -15,42 +15,37 @@ import { tensorFromBytes } from '../tensor.js';
  * @typedef {import('../tensor.js').Tensor} Tensor
  * @typedef {import('../tensor.js').Value} Value
  * @typedef {import('../runtime-loader.js').Runtime} Runtime
+ * @typedef {import('../runtime-loader.js').SessionSettings} SessionSettings
  * @typedef {import('../tensor-codec.js').ValueEntry} ValueEntry
- * @typedef {{ index: number, model: string, inputs: ValueEntry[], run: boolean }} SuiteEntry
+ * @typedef {{ index: number, model: string, inputs: ValueEntry[], run: boolean, settings?: SessionSettings }} SuiteEntry
  * @typedef {'done' | 'loaded' | 'refused' | 'failed' | 'crashed'} Outcome
  * @typedef {{ index: number, outcome: Outcome, error: string | null, outputs: ValueEntry[], placement: string[] }} Reply
- * @typedef {{ replies: Reply[], tensors: Uint8Array<ArrayBuffer>, stopped: boolean }} Chunk
+ * @typedef {{ replies: Reply[], outputs: Map<string, NumberTensor>, stopped: boolean }} Replayed
  * @typedef {{ outcome: Outcome, error: string | null, outputs: Value[] }} Result
  */
 
 /**
  * @param {readonly SuiteEntry[]} entries
- * @param {ReadonlyMap<string, NumberTensor>} tensors of the suite
+ * @param {ReadonlyMap<string, NumberTensor>} tensors of the entries
  * @param {object} options
  * @param {Runtime} options.runtime
  * @param {string} options.executionProvider
- * @param {number} options.chunk how many replies are reported at once
  * @param {() => string[]} options.placements returns where nodes went since it was called last
  * @param {(() => Uint8Array<ArrayBuffer>) | null} [options.entered] returns the functions entered since it was called
  *   last, a bit each; null: nobody asks
- * @param {(chunk: Chunk) => Promise<void>} options.report
- * @returns {Promise<'done' | 'stopped'>}
+ * @param {(() => Uint8Array<ArrayBuffer>) | null} [options.branches] returns the branches entered since it was called
+ *   last, a bit each: once for all entries, for they are many
+ * @returns {Promise<Replayed>} a reply for each entry; up to the one that trapped, where one did
  */
 export async function replay(
   entries,
   tensors,
-  { runtime, executionProvider, chunk, placements, entered = null, report },
+  { runtime, executionProvider, placements, entered = null, branches = null },
 ) {
   /** @type {Reply[]} */
-  let replies = [];
+  const replies = [];
   /** @type {Map<string, NumberTensor>} */
-  let outputs = new Map();
-  /** @param {boolean} stopped */
-  const flush = async (stopped) => {
-    await report({ replies, tensors: encodeTensors(outputs), stopped });
-    replies = [];
-    outputs = new Map();
-  };
+  const outputs = new Map();
   for (const entry of entries) {
     const result = await replayOne(entry, tensors, runtime, executionProvider);
     const split = splitValues(`${entry.index}/output`, result.outputs);
@@ -62,15 +57,14 @@ export async function replay(
     const { outcome, error } = result;
     replies.push({ index: entry.index, outcome, error, outputs: split.entries, placement: placements() });
     if (outcome === 'crashed') {
-      await flush(true);
-      return 'stopped';
-    }
-    if (replies.length >= chunk) {
-      await flush(false);
+      break;
     }
   }
-  await flush(false);
-  return 'done';
+  if (branches !== null) {
+    const bits = branches();
+    outputs.set('branches', tensorFromBytes('uint8', [bits.length], bits));
+  }
+  return { replies, outputs, stopped: replies.at(-1)?.outcome === 'crashed' };
 }
 
 /**
@@ -84,7 +78,7 @@ async function replayOne(entry, tensors, runtime, executionProvider) {
   const model = /** @type {Uint8Array} */ (tensors.get(entry.model)?.data);
   let session;
   try {
-    session = await runtime.createSession(model, [], executionProvider);
+    session = await runtime.createSession(model, [], executionProvider, entry.settings);
   } catch (error) {
     return failure('refused', error);
   }

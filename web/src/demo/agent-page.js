@@ -11,7 +11,7 @@ import { showTimes } from './times-view.js';
 /**
  * @param {import('../records.js').PageConfig} config
  * @param {import('../environment.js').Host} host
- * @param {import('../parity-agent.js').AgentOptions} options
+ * @param {import('../bench.js').AgentOptions} options
  * @param {import('./status.js').Status} status
  * @returns {Promise<'done' | 'failed'>} 'done' once the server has the record, whatever is in it
  */

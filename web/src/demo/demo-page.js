@@ -29,7 +29,7 @@ import { timeText } from './words.js';
 export async function showDemo(config, host, status) {
   await painted();
   const started = host.now();
-  /** @type {{ bench?: import('../parity-agent.js').Bench }} */
+  /** @type {{ bench?: import('../bench.js').Bench }} */
   const shown = {};
   const onMiss = (/** @type {import('../records.js').Miss} */ miss) => {
     showMiss(miss);

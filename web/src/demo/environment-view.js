@@ -4,7 +4,7 @@ import { byId, element } from './dom.js';
 import { notice } from './status.js';
 
 /**
- * @typedef {import('../parity-agent.js').Bench} Bench
+ * @typedef {import('../bench.js').Bench} Bench
  * @typedef {import('../environment.js').Environment} Environment
  * @typedef {import('../records.js').PageConfig} PageConfig
  */

@@ -4,7 +4,7 @@ import { byId, element } from './dom.js';
 import { bytesText } from './words.js';
 
 /**
- * @typedef {import('../parity-agent.js').AgentStep} AgentStep
+ * @typedef {import('../bench.js').AgentStep} AgentStep
  */
 
 const SENTENCES = Object.freeze({

@@ -4,10 +4,12 @@ import { fetchJson, fetchVerified } from '../download.js';
 import { readFlag } from '../engine.js';
 import { fetchCases } from '../golden-cases.js';
 import { fetchModel } from '../open-model.js';
+import { eavesdrop } from '../placement.js';
 import { compileRuntime, loadRuntime } from '../runtime-loader.js';
 import { encodeTensors, splitValues } from '../tensor-codec.js';
 import { tensorFromBytes } from '../tensor.js';
-import { functionRecorder } from './recorder.js';
+import { poseAs } from './pose.js';
+import { flagRecorder } from './recorder.js';
 import { takeSteps } from './steps.js';
 
 /**
@@ -24,6 +26,10 @@ import { takeSteps } from './steps.js';
  * @property {boolean} worker whether the runtime lives in a worker, as where a bundle's page can start one
  * @property {import('./recorder.js').Recording | null} recording null: the runtime sets no flags
  * @property {number | null} miss_address null: the runtime lacks nothing
+ * @property {boolean} verbose whether a session is only created, and says where it puts the nodes
+ * @property {import('./pose.js').AdapterName | null} posing_as what the adapter is to call itself; then only the first
+ *   golden case is run
+ * @property {import('../records.js').SessionSettings | null} session null: how it is created is left to onnxruntime
  */
 
 /**
@@ -55,9 +61,15 @@ export async function runJob(job, config, { host, baseUrl, report, onMemory }) {
   };
   /** @type {{ memory: WebAssembly.Memory | null }} */
   const made = { memory: null };
-  const recorder = job.recording === null ? null : functionRecorder(job.recording);
+  const recorder = job.recording === null ? null : flagRecorder(job.recording);
+  if (job.verbose) {
+    // What it says is a flood, and nobody asks here what it says.
+    eavesdrop(/** @type {Record<string, unknown>} */ (/** @type {unknown} */ (globalThis.console)), () => {});
+  }
+  poseAs(job.posing_as);
   const runtime = await loadRuntime(files, {
     threads: job.threads,
+    verbose: job.verbose,
     importModule: host.importModule,
     onMemory: (memory) => {
       made.memory = memory;
@@ -69,16 +81,18 @@ export async function runJob(job, config, { host, baseUrl, report, onMemory }) {
   const end = await takeSteps({
     runtime,
     executionProvider: job.execution_provider,
+    session: job.session ?? undefined,
     facts: config.model,
     model,
     cases: cases.cases,
+    only: job.verbose ? 'create' : job.posing_as !== null ? 'first case' : 'all',
     now: host.now,
     missed: () => readFlag(made.memory, job.miss_address),
-    entered: recorder?.entered ?? null,
+    entered: recorder === null ? null : () => ({ functions: recorder.entered(), branches: recorder.branches() }),
     onStep: ({ outputs, entered, ...step }) => {
       const split = splitValues('output', outputs);
-      if (entered !== null) {
-        split.tensors.set('functions', tensorFromBytes('uint8', [entered.length], entered));
+      for (const [name, bits] of Object.entries(entered ?? {})) {
+        split.tensors.set(name, tensorFromBytes('uint8', [bits.length], bits));
       }
       return report('step', { ...step, outputs: split.entries }, encodeTensors(split.tensors));
     },

@@ -8,6 +8,12 @@ import { DTYPES, elementCount, stringTensor, tensorFromBytes } from '../tensor.j
  * @typedef {import('../records.js').Argument} Argument
  */
 
+/** How the steps are called that run with them; edgekit/runners/recording.py knows it too. */
+export const WRONG_VALUES = 'wrong values of';
+
+// Far from any index, and near enough that a loop over the range from it to a good value ends.
+const FAR_BELOW = -1_000_000;
+
 /**
  * Where a model takes anything (its input has no fixed size), it may well run with what is given here.
  *
@@ -32,6 +38,26 @@ export function spoiledInputs(inputs, declared) {
     spoiled.push({ name: 'wrong dimension', inputs: inputs.with(place.index, longer) });
   }
   return spoiled;
+}
+
+/**
+ * Indices, sizes and axes may be inputs: values that fit the type, and that no operator can use as one of these.
+ *
+ * @param {readonly Value[]} inputs good ones
+ * @returns {{ name: string, inputs: Value[] }[]} in each, the values of one integer input are far below zero
+ */
+export function spoiledValues(inputs) {
+  return inputs.flatMap(({ name, tensor }, index) => {
+    if (tensor === null || (tensor.dtype !== 'int32' && tensor.dtype !== 'int64') || elementCount(tensor.shape) === 0) {
+      return [];
+    }
+    const { dtype, shape } = tensor;
+    const count = elementCount(shape);
+    const data =
+      dtype === 'int64' ? new BigInt64Array(count).fill(BigInt(FAR_BELOW)) : new Int32Array(count).fill(FAR_BELOW);
+    const values = changed(inputs, index, tensorFromBytes(dtype, shape, data));
+    return [{ name: `${WRONG_VALUES} ${name}`, inputs: inputs.with(index, values) }];
+  });
 }
 
 /**

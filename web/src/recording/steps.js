@@ -5,7 +5,7 @@
 
 import { errorText, isTrap } from '../errors.js';
 import { Session } from '../session.js';
-import { spoiledInputs, spoiledModels } from './spoiled.js';
+import { spoiledInputs, spoiledModels, spoiledValues } from './spoiled.js';
 
 /**
  * @typedef {import('../tensor.js').Value} Value
@@ -18,8 +18,8 @@ import { spoiledInputs, spoiledModels } from './spoiled.js';
 
 /**
  * What came of one step. `trapped`: nothing more may be asked of the runtime, so it was the last. `missed`: what stands
- * at a trimmed runtime's miss address, 0: no function was missed. `entered`: the functions since the step before, a bit
- * each; null: the runtime does not record.
+ * at a trimmed runtime's miss address, 0: no function was missed. `entered`: functions and branches since the step
+ * before, a bit each; null: the runtime does not record.
  *
  * @typedef {object} Step
  * @property {string} name
@@ -29,19 +29,24 @@ import { spoiledInputs, spoiledModels } from './spoiled.js';
  * @property {number} ms
  * @property {number} missed
  * @property {Value[]} outputs
- * @property {Uint8Array<ArrayBuffer> | null} entered
+ * @property {Entered | null} entered
  */
+
+/** @typedef {{ functions: Uint8Array<ArrayBuffer>, branches: Uint8Array<ArrayBuffer> }} Entered */
 
 /**
  * @typedef {object} Parts
  * @property {Runtime} runtime
  * @property {string} executionProvider
+ * @property {import('../records.js').SessionSettings | undefined} [session] none: how it is created is left to onnxruntime
  * @property {Pick<PageConfig['model'], 'inputs' | 'outputs'>} facts
  * @property {Pick<Model, 'bytes' | 'externalData'>} model
  * @property {readonly GoldenCase[]} cases
  * @property {() => number} now milliseconds
  * @property {() => number} missed
- * @property {(() => Uint8Array<ArrayBuffer>) | null} entered
+ * @property {(() => Entered) | null} entered
+ * @property {'all' | 'first case' | 'create'} only `create`: a session is created and released, and that is all; `first
+ *   case`: that case is run in between
  * @property {(step: Step) => Promise<void>} onStep
  */
 
@@ -72,9 +77,17 @@ class Steps {
   }
 
   async all() {
-    const { cases, model } = this.parts;
+    const { cases, model, only } = this.parts;
     const [first] = cases;
     const raw = await this.#create('create', model);
+    if (only !== 'all') {
+      if (only === 'first case' && raw !== null && first !== undefined) {
+        const session = new Session(this.#runner(raw), this.parts.facts.outputs);
+        await this.#golden(`case ${first.id}`, session, first);
+      }
+      await this.#step('release', () => raw?.release() ?? Promise.resolve());
+      return;
+    }
     if (raw !== null) {
       const session = new Session(this.#runner(raw), this.parts.facts.outputs);
       for (const entry of cases) {
@@ -94,6 +107,10 @@ class Steps {
       }
     }
     await this.#refusals();
+    // One thread: where another one traps, who waits for it waits for ever.
+    if (raw !== null && first !== undefined && this.parts.runtime.threads === 1) {
+      await this.#wrongValues(first);
+    }
   }
 
   /**
@@ -109,6 +126,23 @@ class Steps {
     }
     const unknown = new Session(this.#runner(raw), [{ name: 'edgekit: no such output', dtype: '', readable: true }]);
     await this.#step('unknown output', async () => void (await unknown.run(inputs)));
+  }
+
+  /**
+   * Runs with values that some operator refuses, or that make it trap: so they come last of all.
+   *
+   * @param {GoldenCase} entry
+   */
+  async #wrongValues({ inputs }) {
+    const spoiled = spoiledValues(inputs);
+    const raw = spoiled.length > 0 ? await this.#create('create for wrong values', this.parts.model) : null;
+    if (raw !== null) {
+      const session = new Session(this.#runner(raw), this.parts.facts.outputs);
+      for (const one of spoiled) {
+        await this.#step(one.name, async () => void (await session.run(one.inputs)));
+      }
+      await this.#step('release for wrong values', () => session.dispose());
+    }
   }
 
   /** Sessions that are not created. */
@@ -141,9 +175,9 @@ class Steps {
   async #create(name, { bytes, externalData }) {
     /** @type {{ session: RawSession | null }} */
     const made = { session: null };
-    const { runtime, executionProvider } = this.parts;
+    const { runtime, executionProvider, session: settings } = this.parts;
     await this.#step(name, async () => {
-      made.session = await runtime.createSession(bytes, externalData, executionProvider);
+      made.session = await runtime.createSession(bytes, externalData, executionProvider, settings);
     });
     return made.session;
   }
