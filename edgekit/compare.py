@@ -5,16 +5,20 @@ magnitude of that reference output: an error of 1e-4 on values near 300 is not a
 infinity the same infinity. What has no tolerance (integers, bools, strings) must be equal.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from edgekit import accuracy, steadiness
 from edgekit.errors import UsageError, did_you_mean
+from edgekit.figures import figure
 from edgekit.metrics import measure
 from edgekit.records.cases import CaseSet, GoldenCase, Tolerance
 from edgekit.records.run_record import CaseRun, Miss, RunRecord
 from edgekit.records.store import Conditions
 from edgekit.records.tensors import Array, Value
-from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, Verdict, VerdictStatus
+from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, Steadiness, Verdict, VerdictStatus
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _EXACT = Tolerance(0.0, 0.0)
@@ -33,13 +37,14 @@ def judge(
     manifest_sha256: str | None = None,
     no_record: str | None = None,
     execution_provider: str | None = None,
+    runtime_version: str | None = None,
 ) -> Verdict:
     """Compare what a device reported with what the reference gave, and conclude.
 
     ``cases``: the ids that are expected (default: all). ``tolerance``: by output name, over that of the case set.
     ``allow_fallback``: another execution provider than the one asked for may pass, with a warning. ``manifest_sha256``:
-    the bundle that must have been run. ``no_record``: why there is no record. ``execution_provider``: that of the
-    target's first variant; a record that was asked for another is judged as a run of its variant alone.
+    the bundle that must have been run. ``no_record``: why there is no record. ``execution_provider``: of the target's
+    first variant; a record of another is judged as a run of its variant. ``runtime_version``: what must have run.
 
     Raises UsageError for a case or an output that the case set does not have.
     """
@@ -47,26 +52,24 @@ def judge(
     tolerances = {**case_set.output_tolerance, **_checked(tolerance or {}, case_set)}
     runs = {} if record is None else {run.id: run for run in record.cases}
     outputs = tuple(
-        verdict for case in expected for verdict in _judge_case(case, runs.get(case.id), case_set.tolerance, tolerances)
+        verdict for case in expected for verdict in judge_case(case, runs.get(case.id), case_set.tolerance, tolerances)
     )
     expected_outputs = sum(value.array is not None for case in expected for value in case.outputs)
     compared = sum(verdict.status in ("match", "mismatch") for verdict in outputs)
     ran = any(runs[case.id].status != "skipped" for case in expected if case.id in runs)
     fallback = None if record is None or not ran else _fallback(record)
-    foreign = _foreign(case_set, record, manifest_sha256)
+    foreign = _foreign(case_set, record, manifest_sha256, runtime_version)
     wrong = foreign + _wrong_outputs(outputs) + _wrong_record(case_set, expected, record)
-
-    status: VerdictStatus
-    if record is None or (not ran and not foreign):
-        status, reasons = "not_run", _why_not_run(expected, record, no_record)
-    elif not expected_outputs:
-        status, reasons = "not_run", ["No output of these cases can be compared.", *wrong]
-    elif wrong or compared != expected_outputs:
-        status, reasons = "failed", wrong + ([fallback] if fallback and not allow_fallback else [])
-    elif fallback and not (allow_fallback and record.environment.execution_provider):
-        status, reasons = "refused", [fallback]
-    else:
-        status, reasons = "passed", []
+    wrong += steadiness.wrong(record, expected, lambda case, run: judge_case(case, run, case_set.tolerance, tolerances))
+    steady = steadiness.steadiness(record) if record is not None and ran else None
+    status, reasons = _concluded(
+        wrong,
+        fallback,
+        complete=compared == expected_outputs,
+        allowed=allow_fallback and record is not None and record.environment.execution_provider is not None,
+        nothing=_why_nothing(expected, record, no_record, ran or bool(foreign), expected_outputs, wrong),
+        refused=bool(expected and record and not ran and any(one.status == "refused" for one in record.attempts)),
+    )
     return Verdict(
         status=status,
         title=title,
@@ -78,16 +81,38 @@ def judge(
         compared=compared,
         outputs=outputs,
         reasons=tuple(reasons),
-        warnings=tuple(_warnings(expected, record, fallback if allow_fallback else None, execution_provider)),
+        warnings=tuple(_warnings(expected, record, fallback if allow_fallback else None, execution_provider, steady)),
         variant=_other_variant(record, execution_provider, status),
+        steadiness=steady,
     )
 
 
+def _concluded(
+    wrong: list[str], fallback: str | None, *, complete: bool, allowed: bool, nothing: list[str], refused: bool
+) -> tuple[VerdictStatus, list[str]]:
+    """Conclude. ``nothing``: why nothing was compared; empty where something was. ``allowed``: a fallback may pass."""
+    if nothing:
+        return "refused" if refused else "not_run", nothing
+    if wrong or not complete:
+        return "failed", wrong + ([fallback] if fallback and not allowed else [])
+    if fallback and not allowed:
+        return "refused", [fallback]
+    return "passed", []
+
+
 def judge_under(
-    conditions: Conditions, case_set: CaseSet, record: RunRecord | None, *, execution_provider: str | None = None
+    conditions: Conditions,
+    case_set: CaseSet,
+    record: RunRecord | None,
+    *,
+    execution_provider: str | None = None,
+    runtime_version: str | None = None,
 ) -> Verdict:
-    """Judge a record under the conditions of its run. ``execution_provider`` and what is raised: see ``judge``."""
-    return judge(
+    """Judge a record under the conditions of its run. What else is given, and what is raised: see ``judge``.
+
+    Labels fail nothing: they are counted, by the desktop and by the device.
+    """
+    verdict = judge(
         case_set,
         record,
         title=conditions.title,
@@ -98,7 +123,11 @@ def judge_under(
         manifest_sha256=conditions.manifest_sha256,
         no_record=conditions.no_record,
         execution_provider=execution_provider,
+        runtime_version=runtime_version,
     )
+    asked = conditions.cases if conditions.cases is not None else tuple(case.id for case in case_set.cases)
+    given = steadiness.first_outputs(record)
+    return replace(verdict, labels=accuracy.results(case_set, conditions.labels, asked, given))
 
 
 def _expected_cases(case_set: CaseSet, ids: Sequence[str] | None) -> tuple[GoldenCase, ...]:
@@ -124,9 +153,10 @@ def _checked(tolerance: Mapping[str, Tolerance], case_set: CaseSet) -> Mapping[s
     return tolerance
 
 
-def _judge_case(
+def judge_case(
     case: GoldenCase, run: CaseRun | None, by_dtype: Mapping[str, Tolerance], by_output: Mapping[str, Tolerance]
 ) -> list[OutputVerdict]:
+    """Judge the outputs of one case; the tolerances are by dtype, and over them by output name."""
     if run is None:
         return [_without(case, value, "missing", "The record does not hold this case.") for value in case.outputs]
     if run.status != "done":
@@ -183,8 +213,7 @@ def _short(text: str) -> str:
 
 
 def _why_mismatch(given: Array, reference: Array, metrics: Metrics, tolerance: Tolerance | None) -> str:
-    index = metrics.worst_index or ()
-    place = f"at {list(index)}" if index else "as a scalar"
+    place = f"at {list(index)}" if (index := metrics.worst_index or ()) else "as a scalar"
     # str and not a format: it gives the shortest digits that tell the numbers of this dtype apart.
     pair = f"{given[index]!s} {place}, and must be {reference[index]!s}"
     if metrics.first_nonfinite is not None:
@@ -192,10 +221,12 @@ def _why_mismatch(given: Array, reference: Array, metrics: Metrics, tolerance: T
     if tolerance is None:
         return f"It must be equal, and is not: {pair}."
     allowed = tolerance.absolute + tolerance.relative * metrics.scale
-    return f"The largest error is {metrics.max_abs:.3g}, allowed is {allowed:.3g}: {pair}."
+    return f"The largest error is {figure(metrics.max_abs)}, allowed is {figure(allowed)}: {pair}."
 
 
-def _foreign(case_set: CaseSet, record: RunRecord | None, manifest_sha256: str | None) -> list[str]:
+def _foreign(
+    case_set: CaseSet, record: RunRecord | None, manifest_sha256: str | None, runtime_version: str | None
+) -> list[str]:
     """Say in what the record is of something else than what is judged."""
     if record is None:
         return []
@@ -208,6 +239,9 @@ def _foreign(case_set: CaseSet, record: RunRecord | None, manifest_sha256: str |
     if manifest_sha256 is not None and bundle != manifest_sha256:
         named = "no bundle" if bundle is None else f"manifest sha256 {bundle[:16]}…"
         found.append(f"The record is of another bundle: it names {named}, and must name {manifest_sha256[:16]}….")
+    ran = record.environment.runtime_version
+    if runtime_version is not None and ran != runtime_version and record.environment.variant is not None:
+        found.append(f"The record is of another runtime: version {ran[:40]}, and must be {runtime_version}.")
     return found
 
 
@@ -231,9 +265,9 @@ def _wrong_record(case_set: CaseSet, expected: Sequence[GoldenCase], record: Run
 
 
 def _wrong_outputs(outputs: Sequence[OutputVerdict]) -> list[str]:
-    """Say what is wrong with the outputs, a sentence for each output name and kind."""
+    """Say what is wrong with the outputs, a sentence for each output name and kind, the worst first."""
     groups: dict[tuple[str, OutputStatus], list[OutputVerdict]] = {}
-    for verdict in outputs:
+    for verdict in sorted(outputs, key=lambda one: -(one.metrics.passing_relative if one.metrics else math.inf)):
         if verdict.status not in ("match", "not_comparable"):
             groups.setdefault((verdict.output, verdict.status), []).append(verdict)
     total = Counter(verdict.output for verdict in outputs)
@@ -250,7 +284,7 @@ _KINDS: Mapping[OutputStatus, str] = {
 
 
 def _sentence(found: Sequence[OutputVerdict], total: int) -> str:
-    worst = max(found, key=lambda verdict: verdict.metrics.passing_relative if verdict.metrics else 0.0)
+    worst = found[0]
     where = f"in {len(found)} of {total} cases"
     which = "" if len(found) == 1 else "the worst, " if worst.metrics else "the first, "
     return f"Output '{worst.output}' {_KINDS[worst.status]} {where}; {which}case '{worst.case}': {worst.reason}"
@@ -270,8 +304,7 @@ def _other_variant(record: RunRecord | None, first: str | None, status: VerdictS
     """Return the variant that a verdict is of where it is not of the target's first execution provider."""
     if record is None:
         return None
-    environment = record.environment
-    asked = environment.execution_provider_asked
+    asked = (environment := record.environment).execution_provider_asked
     # A fallback that was not allowed is a verdict of what was asked for.
     of = environment.execution_provider if status == "passed" else asked
     if of == (first or asked):
@@ -289,6 +322,20 @@ def _attempts(record: RunRecord) -> str:
     return " ".join(text if text.endswith((".", "!", "?")) else text + "." for text in said)
 
 
+def _why_nothing(
+    expected: Sequence[GoldenCase],
+    record: RunRecord | None,
+    no_record: str | None,
+    answered: bool,
+    outputs: int,
+    wrong: list[str],
+) -> list[str]:
+    """Say why nothing can be compared; nothing where something can. ``outputs``: how many can be compared at all."""
+    if record is None or not answered:
+        return _why_not_run(expected, record, no_record)
+    return [] if outputs else ["No output of these cases can be compared.", *wrong]
+
+
 def _why_not_run(expected: Sequence[GoldenCase], record: RunRecord | None, no_record: str | None) -> list[str]:
     if not expected:
         return ["There are no cases to run."]
@@ -303,7 +350,11 @@ def _why_not_run(expected: Sequence[GoldenCase], record: RunRecord | None, no_re
 
 
 def _warnings(
-    expected: Sequence[GoldenCase], record: RunRecord | None, allowed_fallback: str | None, first: str | None
+    expected: Sequence[GoldenCase],
+    record: RunRecord | None,
+    allowed_fallback: str | None,
+    first: str | None,
+    steady: Steadiness | None,
 ) -> list[str]:
     found = []
     if expected and not any(case.grade.strong for case in expected):
@@ -314,18 +365,20 @@ def _warnings(
         found.append(f"A fallback was allowed: {allowed_fallback}")
     if record is None:
         return found
-    found += [_missed(miss) for miss in record.misses]
+    found += [missed(miss) for miss in record.misses]
     environment = record.environment
     if first is not None and (asked := environment.execution_provider_asked) != first:
         found.append(f"{asked} was asked for in place of {first}, which the target tries first: {first} was not tried.")
     if environment.adapter and environment.adapter.software and environment.execution_provider == "webgpu":
         found.append(f"The GPU adapter is software ({_adapter(record)}): the times say nothing about a GPU.")
+    found += ["The device was emulated: its answers count, its times do not."] if environment.emulated else []
     if environment.cross_origin_isolated is False:
         found.append("The page was not cross-origin isolated: it ran with one thread.")
-    return found
+    return found + steadiness.warnings(steady)
 
 
-def _missed(miss: Miss) -> str:
+def missed(miss: Miss) -> str:
+    """Say in words what a trimmed runtime lacked, and who took over."""
     what = f"group {', '.join(map(str, miss.functions))} of its functions" if miss.functions else "something"
     how = "nothing took over" if miss.recovered_by is None else f"the stock runtime '{miss.recovered_by}' took over"
     return (

@@ -9,6 +9,7 @@ from edgekit import parity
 from edgekit.errors import MissingToolError, UsageError, did_you_mean
 from edgekit.parity import Opened, ParityOptions, ParityResult
 from edgekit.progress import Progress, silent
+from edgekit.records import store
 from edgekit.records.run_record import RunRecord
 from edgekit.records.verdict import Verdict
 from edgekit.runners.browsers import FIREFOX, apt_line
@@ -66,12 +67,14 @@ def verify(
     adapter, a variant that the bundle lacks) is a row "not_run" that says why. Raises BundleError and UsageError like
     ``parity.verify``, the latter also for a variant that no runtime has.
     """
-    opened = parity.open_folder(folder, progress)
+    opened = parity.open_folder(folder, progress, options)
     if options.cdp is None and options.remote is None:
         default = parity.target_runner(opened.bundle, options.targets_dir)
         chosen = [replace(one, browser=one.browser or default) for one in chosen]
     for one in chosen:
         _check(opened, one)
+        if options.output is not None:
+            store.check_place(options.output / one.folder)
     desktop: RunRecord | None = None
     rows = []
     for number, one in enumerate(chosen):
@@ -131,7 +134,7 @@ def _note(verdict: Verdict) -> str | None:
     """Say in a line why a combination did not pass; None when it did."""
     if verdict.passed:
         return None
-    if verdict.status == "not_run":
+    if verdict.has_nothing:
         for attempt in verdict.attempts:
             if attempt.status != "created" and attempt.reason:
                 return attempt.reason.split("\n", 1)[0]

@@ -25,7 +25,7 @@ def measure(values: Array, reference: Array, *, absolute: float = 0.0) -> Metric
     ``passing_relative <= relative`` *is* the test ``|value - reference| <= absolute + relative * scale`` of every
     element; it is infinite where a NaN or an infinity stands against anything but its like.
     """
-    a, b = values.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
+    a, b = _wide(values).ravel(), _wide(reference).ravel()
     both = np.isfinite(a) & np.isfinite(b)
     unlike = ~both & ~((a == b) | (np.isnan(a) & np.isnan(b)))
     scale = _largest(b[np.isfinite(b)])
@@ -54,6 +54,13 @@ def measure(values: Array, reference: Array, *, absolute: float = 0.0) -> Metric
     )
 
 
+def _wide(array: Array) -> Floats:
+    """Return an array in float64. Memory that nobody wrote may hold NaNs that signal, of which the cast warns."""
+    with np.errstate(invalid="ignore"):
+        wide: Floats = array.astype(np.float64)
+        return wide
+
+
 def _differences(values: Array, reference: Array) -> Floats:
     """Return ``|values - reference|``, flat. Where one side is not finite the result means nothing."""
     # Flat before the arithmetic: a 0-d array turns into a scalar, which warns where an array wraps around.
@@ -64,7 +71,7 @@ def _differences(values: Array, reference: Array) -> Floats:
         exact: Floats = (high - low).astype(np.float64).ravel()
         return exact
     with np.errstate(invalid="ignore", over="ignore"):  # inf - inf; two float64 near the opposite ends
-        difference: Floats = np.abs(values.astype(np.float64) - reference.astype(np.float64)).ravel()
+        difference: Floats = np.abs(_wide(values) - _wide(reference)).ravel()
     return difference
 
 
@@ -115,7 +122,7 @@ def _top1(values: Array, reference: Array, scale: float) -> tuple[float | None, 
     if reference.dtype.kind in "iub" or reference.ndim == 0 or reference.shape[-1] < 2 or not reference.size:
         return None, None
     width = reference.shape[-1]
-    a, b = values.astype(np.float64).reshape(-1, width), reference.astype(np.float64).reshape(-1, width)
+    a, b = _wide(values).reshape(-1, width), _wide(reference).reshape(-1, width)
     rows: Flags = ~np.any(np.isnan(b), axis=1)
     if not rows.any():
         return None, None

@@ -1,28 +1,32 @@
 """Replay a bundle's golden cases on the device that its target names, and have the outputs judged."""
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol, cast
 
-from edgekit import compare, runners
-from edgekit.bundle.open import Bundle, load_cases, open_bundle
+from edgekit import compare
+from edgekit.bundle.open import Bundle, load_cases, load_strength, open_bundle
 from edgekit.errors import ParityError, UsageError
 from edgekit.progress import Progress, silent
 from edgekit.records import store
 from edgekit.records.cases import CaseSet, Tolerance
+from edgekit.records.labels import Label
 from edgekit.records.manifest import Manifest
 from edgekit.records.run_record import RunRecord
 from edgekit.records.store import Conditions
+from edgekit.records.strength import Strength
 from edgekit.records.verdict import Verdict
-from edgekit.runners import connect, inbox, local
+from edgekit.runners import connect, devices, inbox, local
 from edgekit.runners.browsers import CHROMIUM, Gpu
+from edgekit.runners.devices import DeviceRunner
 from edgekit.runners.inbox import Invitation
 from edgekit.runners.page import DEFAULT_TIMEOUT_SECONDS, LOOPBACK, Ask
 from edgekit.runtime import pins
+from edgekit.strength import measure
 from edgekit.targets import load as targets
+from edgekit.targets.options import WEB
 from edgekit.timing import TimingRow, timing_rows
 
 DEFAULT_REPEATS = 5
@@ -39,13 +43,15 @@ class ParityOptions:
     ``runner``: a module of ``edgekit/runners`` that drives a browser (default: the target's). ``cases``: ids (default:
     all). ``variant``: one variant of the runtime instead of the first that runs. ``threads``: default as the target
     says. ``repeats``: timed runs after the first. ``timeout_seconds``: for the device's whole answer. ``tolerance``: by
-    output name, over that of the bundle. ``output``: the folder that keeps the run. ``command``: the command line, kept
-    with it. ``title``: of the verdict, in place of the bundle's.
+    output name, over that of the bundle. ``labels``: what is right by the task itself. ``soak``: how many runs of one
+    case are made to see whether it drifts. ``strength``: measure how many faulty models the cases would catch, with
+    these tolerances; otherwise what the build found is told. ``output``: the folder that keeps the run. ``command``:
+    the command line, kept with it. ``title``: of the verdict, in place of the bundle's.
 
     Instead of starting a browser: ``cdp`` is the address of one that already runs, ``remote`` of a Playwright server
     (``runner`` then names its browser), and ``inbox`` waits for a device that someone opens the page on; ``announce``
     is given what to open there. ``host`` and ``port``: where this machine then serves the page (None and 0: the
-    runner's choice).
+    runner's choice). ``device``: the address of a device that is no browser (see ``edgekit.runners.devices``).
     """
 
     runner: str | None = None
@@ -65,22 +71,27 @@ class ParityOptions:
     cdp: str | None = None
     remote: str | None = None
     inbox: bool = False
+    device: str | None = None
     host: str | None = None
     port: int = 0
+    labels: tuple[Label, ...] = ()
+    soak: int = 0
+    strength: bool = False
     announce: Callable[[Invitation], None] = _tell_no_one
 
     @property
     def ask(self) -> Ask:
         """What is asked of the page."""
-        return Ask(self.cases, self.variant, self.threads, self.repeats, self.timeout_seconds)
+        return Ask(self.cases, self.variant, self.threads, self.repeats, self.timeout_seconds, soak=self.soak)
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A bundle whose files were verified, and its golden cases."""
+    """A bundle whose files were verified, its golden cases, and how strong they are, where that was measured."""
 
     bundle: Bundle
     case_set: CaseSet
+    strength: Strength | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +104,7 @@ class ParityResult:
     desktop: RunRecord | None
     timings: tuple[TimingRow, ...]
     hint: str | None = None
+    manifest: Manifest | None = None
 
 
 class Runner(Protocol):
@@ -111,14 +123,33 @@ def verify(folder: Path, options: ParityOptions = ParityOptions(), *, progress: 
     no bundle or was changed, UsageError for an unknown case, output, variant or runner, MissingToolError when there is
     no browser.
     """
-    return verify_opened(open_folder(folder, progress), options, progress=progress)
+    if options.output is not None:  # before the minutes of work, not after them
+        store.check_place(options.output)
+    return verify_opened(open_folder(folder, progress, options), options, progress=progress)
 
 
-def open_folder(folder: Path, progress: Progress = silent) -> Opened:
-    """Verify the bundle in ``folder`` and read its cases. Raises BundleError."""
+def open_folder(folder: Path, progress: Progress = silent, options: ParityOptions = ParityOptions()) -> Opened:
+    """Verify the bundle in ``folder``, read its cases, and measure their strength where asked.
+
+    Raises BundleError, and UsageError for cases, outputs and labels that the bundle does not have.
+    """
     progress("Checking the bundle's files")
     bundle = open_bundle(folder)
-    return Opened(bundle, load_cases(bundle))
+    opened = Opened(bundle, load_cases(bundle), load_strength(bundle))
+    _judge(opened, options, None)  # refuses what is not there, before the minutes of work
+    if not options.strength:
+        return opened
+    case_set = opened.case_set
+    if options.cases is not None:
+        case_set = replace(case_set, cases=tuple(case for case in case_set.cases if case.id in options.cases))
+    found = measure.measure(
+        bundle.folder / bundle.manifest.model.path,
+        case_set,
+        budget_seconds=measure.FULL_SECONDS,
+        tolerance=options.tolerance,
+        progress=progress,
+    )
+    return replace(opened, strength=found)
 
 
 def verify_opened(
@@ -140,7 +171,9 @@ def verify_opened(
         timeless = f"The desktop could not be timed: {desktop.error}"
         verdict = replace(verdict, warnings=(*verdict.warnings, timeless))
     timings = timing_rows(record, desktop)
-    return _kept(opened, options, ParityResult(verdict, opened.case_set, record, desktop, timings))
+    return _kept(
+        opened, options, ParityResult(verdict, opened.case_set, record, desktop, timings, None, bundle.manifest)
+    )
 
 
 def time_desktop(opened: Opened, options: ParityOptions, progress: Progress = silent) -> RunRecord:
@@ -152,26 +185,34 @@ def time_desktop(opened: Opened, options: ParityOptions, progress: Progress = si
 def not_run(opened: Opened, options: ParityOptions, why: str, hint: str | None = None) -> ParityResult:
     """Return (and keep, where a folder is named) the result of a run that gave no record, and why."""
     verdict = _judge(opened, options, None, why)
-    return _kept(opened, options, ParityResult(verdict, opened.case_set, None, None, (), hint))
+    return _kept(opened, options, ParityResult(verdict, opened.case_set, None, None, (), hint, opened.bundle.manifest))
 
 
 def _judge(opened: Opened, options: ParityOptions, record: RunRecord | None, no_record: str | None = None) -> Verdict:
     conditions = replace(_conditions(opened.bundle, options), no_record=no_record)
     provider = first_execution_provider(opened.bundle.manifest)
-    return compare.judge_under(conditions, opened.case_set, record, execution_provider=provider)
+    version = opened.bundle.manifest.runtime.version
+    verdict = compare.judge_under(
+        conditions, opened.case_set, record, execution_provider=provider, runtime_version=version
+    )
+    return replace(verdict, strength=opened.strength)
 
 
 def first_execution_provider(manifest: Manifest) -> str | None:
-    """Return the execution provider of the bundle's first variant; None for a runtime that is not known here."""
+    """Return the execution provider of the bundle's first variant; None for a runtime that is not known here.
+
+    A variant of onnxruntime-web is a build with an execution provider; of other runtimes it is the provider itself.
+    """
     providers = {variant.id: variant.execution_provider for variant in pins.load().variants}
-    return next((providers.get(variant) for variant in manifest.runtime.variants), None)
+    first = next(iter(manifest.runtime.variants), None)
+    return None if first is None else providers.get(first, None if manifest.kind == WEB else first)
 
 
 def load_runner(name: str) -> Runner:
     """Return the runner called ``name``. Raises UsageError when there is none."""
     # The name may come from a user's file: it is looked up in the folder, never imported as it stands.
-    if name in _modules():
-        module = importlib.import_module(f"edgekit.runners.{name}")
+    if name in devices.modules():
+        module = devices.load(name)
         if hasattr(module, "BROWSER"):
             return cast(Runner, module)
     raise UsageError(f"There is no browser '{name}'.", hint=f"Browsers: {', '.join(runner_names())}.")
@@ -179,20 +220,28 @@ def load_runner(name: str) -> Runner:
 
 def runner_names() -> tuple[str, ...]:
     """Return the names of the modules in ``edgekit/runners`` that drive a browser."""
-    return tuple(name for name in _modules() if hasattr(importlib.import_module(f"edgekit.runners.{name}"), "BROWSER"))
-
-
-def _modules() -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in Path(runners.__path__[0]).glob("*.py") if path.stem != "__init__"))
+    return tuple(name for name in devices.modules() if hasattr(devices.load(name), "BROWSER"))
 
 
 def _way_of(bundle: Bundle, options: ParityOptions) -> Callable[..., RunRecord]:
     """Return what obtains the record, given ``progress``. Raises UsageError for an unknown runner."""
     ask, gpu = options.ask, options.gpu
-    given = [name for name in ("cdp", "remote", "inbox") if getattr(options, name)]
+    given = [name for name in ("cdp", "remote", "inbox", "device") if getattr(options, name)]
     if len(given) > 1:
         named = " and ".join(f"--{name}" for name in given)
-        raise UsageError(f"{named} cannot be used together.", hint="Each names another browser; give one of them.")
+        raise UsageError(f"{named} cannot be used together.", hint="Each names another device; give one of them.")
+    if options.device is not None:
+        return _on_device(bundle, devices.find(options.device), options.device, ask)
+    if not given and options.runner is None:
+        usual = target_runner(bundle, options.targets_dir)
+        reached = devices.named(usual)
+        if reached is not None:
+            return _on_device(bundle, reached, "", ask)
+    if not has_page(bundle):
+        raise UsageError(
+            f"The bundle is of kind '{bundle.manifest.kind}' and has no page that a browser could open.",
+            hint="Name a device with --device.",
+        )
     host, port = options.host or LOOPBACK, options.port
     if options.cdp is not None:
         return partial(connect.run_cdp, bundle, ask, options.cdp, host=host, port=port)
@@ -200,9 +249,25 @@ def _way_of(bundle: Bundle, options: ParityOptions) -> Callable[..., RunRecord]:
         return partial(connect.run_remote, bundle, ask, options.remote, engine=options.runner or CHROMIUM.id, gpu=gpu)
     if options.inbox:
         return partial(inbox.run, bundle, ask, options.announce, host=options.host, port=port)
-    named = target_runner(bundle, options.targets_dir) if options.runner is None else options.runner
-    runner = load_runner(named)
+    runner = load_runner(usual if options.runner is None else options.runner)
     return partial(runner.run, bundle, ask, browser_path=options.browser_path, gpu=gpu)
+
+
+def _on_device(bundle: Bundle, runner: DeviceRunner, address: str, ask: Ask) -> Callable[..., RunRecord]:
+    kind = bundle.manifest.kind
+    if kind not in runner.DEVICE_KINDS:
+        raise UsageError(
+            f"A bundle of kind '{kind}' does not run there: {runner.DEVICE} runs {', '.join(runner.DEVICE_KINDS)}.",
+            hint="Build for a target of that kind; 'edgekit targets' lists them."
+            if kind != WEB
+            else "A web bundle runs in browsers: leave --device out, or see --browser, --cdp and --inbox.",
+        )
+    return partial(runner.run_device, bundle, ask, address)
+
+
+def has_page(bundle: Bundle) -> bool:
+    """Whether the bundle is a page that browsers open."""
+    return any(entry.path == "index.html" for entry in bundle.manifest.files)
 
 
 def target_runner(bundle: Bundle, targets_dir: Path | None) -> str:
@@ -231,6 +296,7 @@ def _conditions(bundle: Bundle, options: ParityOptions) -> Conditions:
         allow_fallback=options.allow_fallback,
         manifest_sha256=bundle.manifest_sha256,
         command=options.command,
+        labels=options.labels,
     )
 
 

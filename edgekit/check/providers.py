@@ -12,6 +12,7 @@ from edgekit.targets.load import Target
 
 GPU = "webgpu"
 _CPU = "cpu"
+_DESKTOP = "onnxruntime"  # the package that the desktop runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,8 @@ class Provider:
     """An execution provider of a target, in the order in which the target tries them.
 
     ``variants``: the builds of the runtime that have it. ``measured``: what the first of them that was measured does;
-    None: nothing was. ``fallbacks``: the providers that are tried when this one refuses the model.
+    None: nothing was. ``fallbacks``: the providers that are tried when this one refuses the model. ``stand_in``: the
+    runtime that was measured in its place, because its kernels have the same sources; "": it was measured itself.
     """
 
     id: str
@@ -27,6 +29,12 @@ class Provider:
     variants: tuple[str, ...]
     measured: Table | None
     fallbacks: tuple[str, ...]
+    stand_in: str = ""
+
+    @property
+    def source(self) -> str:
+        """Whose answers the table holds, to be put behind "measured"; "": this very runtime's."""
+        return f" of {self.stand_in} on the desktop, whose CPU kernels have the same sources" if self.stand_in else ""
 
     @property
     def gpu(self) -> bool:
@@ -48,9 +56,7 @@ def of(target: Target) -> tuple[Provider, ...]:
     """Return the providers of a target. Raises UsageError for a variant that the runtime does not have."""
     pinned = pins.load()
     if target.runtime.package != pinned.package:
-        found = tuple(t for t in tables.available() if t[0] == target.runtime.package)
-        measured = tables.load(*found[-1]) if found else None
-        return (Provider(_CPU, target.runtime.package, target.runtime.variants, measured, ()),)
+        return (_native(target.runtime.package, target.runtime.variants),)
     chosen = pinned.chosen(target.runtime.variants, f"{target.id}.toml")
     ids = list(dict.fromkeys(variant.execution_provider for variant in chosen))
     return tuple(
@@ -63,6 +69,16 @@ def of(target: Target) -> tuple[Provider, ...]:
         )
         for place, provider in enumerate(ids)
     )
+
+
+def _native(package: str, variants: tuple[str, ...]) -> Provider:
+    """Return the CPU of a runtime that is no page's. Packages for other systems are built of the desktop's sources."""
+    for measured in (package, _DESKTOP):
+        if found := [table for table in tables.available() if table[0] == measured]:
+            name, version, _ = found[-1]
+            stand_in = "" if measured == package else f"{name} {version}"
+            return Provider(_CPU, package, variants, tables.load(*found[-1]), (), stand_in)
+    return Provider(_CPU, package, variants, None, ())
 
 
 def _measured(package: str, version: str, variants: Sequence[str]) -> Table | None:

@@ -22,15 +22,15 @@ Change = Literal["percent", "ulp"]
 _RELATIVE = 0.01
 _INFINITE = 1e30
 
-_FLOAT_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
-_INT8_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("INT8", "UINT8")}
+FLOAT_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("FLOAT", "FLOAT16", "DOUBLE", "BFLOAT16")}
+INT8_TYPES = {onnx.TensorProto.DataType.Value(n) for n in ("INT8", "UINT8")}
 # Their float constants are sizes, exponents, bounds or thresholds. One percent more there is another graph (a scale of
 # 2.02 in Resize is an error, an exponent of 2.02 is NaN for negative values), not a small error in it.
-_NOT_WEIGHTS = {
+NOT_WEIGHTS = {
     "Resize", "Upsample", "Range", "Pow", "Pad", "OneHot", "Dropout", "Clip", "Equal", "Less", "LessOrEqual", "Greater",
     "GreaterOrEqual", "NonMaxSuppression", "Cast", "Max", "Min", "Ceil", "Floor", "Round", "RandomNormal", "Where",
 }  # fmt: skip
-_ML_WEIGHTS = re.compile(r"coefficient|intercept|weight|values|offset|scale|vectors|rho|prob", re.IGNORECASE)
+ML_WEIGHTS = re.compile(r"coefficient|intercept|weight|values|offset|scale|vectors|rho|prob", re.IGNORECASE)
 
 
 def write_disturbed(
@@ -52,24 +52,24 @@ def write_disturbed(
     rng = np.random.default_rng([seed, len(change)])
     spared = _spared(proto)
     tensors = [t for t in _weights(proto) if t.name not in spared and len(t.dims) >= (2 if matrices_only else 0)]
-    floats = [tensor for tensor in tensors if tensor.data_type in _FLOAT_TYPES]
-    small = [] if change == "ulp" else [t for t in tensors if t.data_type in _INT8_TYPES and len(t.dims) >= 1]
+    floats = [tensor for tensor in tensors if tensor.data_type in FLOAT_TYPES]
+    small = [] if change == "ulp" else [t for t in tensors if t.data_type in INT8_TYPES and len(t.dims) >= 1]
     chosen = floats or small
     changed = _disturb_attributes(proto, change, rng)
-    if not changed and not any(math.prod(t.dims) > 1 for t in tensors if t.data_type in _FLOAT_TYPES | _INT8_TYPES):
+    if not changed and not any(math.prod(t.dims) > 1 for t in tensors if t.data_type in FLOAT_TYPES | INT8_TYPES):
         return None
     folder.mkdir(parents=True, exist_ok=True)
     location = _fresh_name({file.location for file in model.external_files})
     with (folder / location).open("wb") as stream:
         for tensor in chosen:
             external = is_external(tensor)
-            array = _disturbed(models.to_array(model, tensor), change, rng)
+            array = disturbed(models.to_array(model, tensor), change, rng)
             tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
             if external:
-                _move_out(tensor, tensor.raw_data, stream, location)
+                move_out(tensor, tensor.raw_data, stream, location)
         for tensor in walk.all_tensors(proto):
             if is_external(tensor) and external_data.span(tensor).location != location:
-                _move_out(tensor, _raw(model, tensor), stream, location)
+                move_out(tensor, _raw(model, tensor), stream, location)
     path = folder / "model.onnx"
     models.save(proto, path)
     return path
@@ -91,7 +91,7 @@ def _spared(proto: onnx.ModelProto) -> set[str]:
     """Return the names that an operator reads as something else than weights."""
     names: set[str] = set()
     for node in walk.all_nodes(proto):
-        if node.op_type in _NOT_WEIGHTS:
+        if node.op_type in NOT_WEIGHTS:
             names.update(name for name in node.input if name)
     return names
 
@@ -103,15 +103,16 @@ def _disturb_attributes(proto: onnx.ModelProto, change: Change, rng: np.random.G
         if node.domain != "ai.onnx.ml":
             continue
         for attribute in node.attribute:
-            if attribute.floats and _ML_WEIGHTS.search(attribute.name):
-                moved = _disturbed(np.array(attribute.floats, dtype=np.float32), change, rng)
+            if attribute.floats and ML_WEIGHTS.search(attribute.name):
+                moved = disturbed(np.array(attribute.floats, dtype=np.float32), change, rng)
                 del attribute.floats[:]
                 attribute.floats.extend(moved.tolist())
                 changed = True
     return changed
 
 
-def _disturbed(array: Array, change: Change, rng: np.random.Generator) -> Array:
+def disturbed(array: Array, change: Change, rng: np.random.Generator) -> Array:
+    """Return a weight as ``write_disturbed`` makes it: floats changed, int8 moved by one step at most."""
     if array.dtype.name not in FLOATS:
         steps = rng.integers(-1, 1, size=array.shape, endpoint=True)
         limits = np.iinfo(array.dtype)
@@ -142,9 +143,10 @@ def _raw(model: LoadedModel, tensor: onnx.TensorProto) -> bytes:
         return stream.read(external_data.tensor_bytes(tensor))
 
 
-def _move_out(tensor: onnx.TensorProto, raw: bytes, stream: BinaryIO, location: str) -> None:
+def move_out(tensor: onnx.TensorProto, raw: bytes, stream: BinaryIO, location: str) -> None:
     """Append ``raw`` to the file of external data, and let the tensor point there."""
-    tensor.ClearField("raw_data")
+    for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
+        tensor.ClearField(name)
     tensor.ClearField("external_data")
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for key, value in (("location", location), ("offset", str(stream.tell())), ("length", str(len(raw)))):

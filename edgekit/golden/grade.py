@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
+from edgekit.figures import figure
 from edgekit.golden.inputs import FLOATS
 from edgekit.metrics import measure
 from edgekit.records.cases import Grade, Tolerance
@@ -114,7 +115,7 @@ def grade(
     weak = list(_degenerate(reference, judge))
     if chaotic and rounding is not None:
         what = "the tolerance is below what one ulp moves" if rounding.strict else "chaotic"
-        weak.append(f"{what}: {cause} moved an output by {rounding.relative:.2g} of its scale")
+        weak.append(f"{what}: {cause} moved an output by {figure(rounding.relative, 2)} of its scale")
     if not weak and _blind(reference, others, judge):
         weak.append("blind: other inputs give the same outputs")
     if not weak and weight_shift is not None and weight_shift.in_tolerances <= 1:

@@ -2,8 +2,9 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from edgekit import files
@@ -54,20 +55,36 @@ class CaseOptions:
     limits: ChildLimits = DEFAULT_LIMITS
 
 
+# Gives other cases than those that are there, when it is asked; they are not graded yet.
+More = Callable[[], tuple[GoldenCase, ...]]
+# Looks at the cases, and returns those to add to them.
+Improve = Callable[[tuple[GoldenCase, ...], More], tuple[GoldenCase, ...]]
+
+
 @dataclass(frozen=True)
 class _Found:
-    """Cases so far, and in words what was tried and is not among them."""
+    """Cases so far, and in words what was tried and is not among them.
+
+    ``plan``: how more can be generated; None: nothing is generated.
+    """
 
     cases: tuple[GoldenCase, ...]
     left_out: tuple[str, ...]
+    plan: Plan | None = None
 
 
 def make(
-    model: LoadedModel, facts: Facts, target: Target, options: CaseOptions, *, progress: Progress = silent
+    model: LoadedModel,
+    facts: Facts,
+    target: Target,
+    options: CaseOptions,
+    *,
+    improve: Improve | None = None,
+    progress: Progress = silent,
 ) -> CaseSet:
     """Make about 6 to 12 golden cases, about 6 MB of tensors at most, each graded; the same ones whenever it is called.
 
-    The user's samples come first and always stay; generated cases fill up.
+    The user's samples come first and always stay; generated cases fill up. ``improve`` may add to them.
 
     Raises UsageError for a dimension, an input or an output that the model does not have, and for a sample that does
     not fit; ModelError, with the runtime's reason, when not one case remains; LimitError when the runtime takes too
@@ -84,6 +101,10 @@ def make(
         # Recorded outputs exist for the recorded cases alone, so beside samples nothing is generated for them.
         only_samples = bool(given) and references.is_recorded(options.reference)
         found = real if only_samples else _generated(bench, model, inputs, feed_back, judge, options, real)
+        if improve is not None and found.plan is not None:
+            more = partial(_more, bench, found.plan, options.seed, found.cases)
+            added = _calm(bench, found.plan, judge, improve(found.cases, more))
+            found = replace(found, cases=(*found.cases, *added))
         said = [
             f"input '{name}' changes no output in any case; give a --sample" for name in inert(found.cases, bench.run)
         ]
@@ -162,7 +183,31 @@ def _generated(
     cases = list(real.cases)
     for number, one in enumerate(kept, start=1):
         cases.append(_case(_fresh_id(f"{number:02d}-{one.recipe.kind}", [case.id for case in cases]), one, plan))
-    return _Found(tuple(cases), (*real.left_out, *plan.refused, *_left_out(by_slot.values(), kept, plan)))
+    return _Found(tuple(cases), (*real.left_out, *plan.refused, *_left_out(by_slot.values(), kept, plan)), plan)
+
+
+def _more(bench: Bench, plan: Plan, seed: int, cases: tuple[GoldenCase, ...]) -> tuple[GoldenCase, ...]:
+    """Run cases of other seeds and scales than those that are there, and return what was not refused."""
+    pairs = rounds.others(bench, plan, seed)
+    feeds = [plan.feed(recipe, slot.setup) for slot, recipe in pairs]
+    results = bench.run(feeds, "Running more cases on the desktop") if feeds else ()
+    given = [Feed(case.inputs, case.feed_back) for case in cases]
+    found: list[GoldenCase] = []
+    for (slot, recipe), feed, result in zip(pairs, feeds, results, strict=True):
+        if result.outputs is not None and not any(selection.same_feed(feed, other) for other in given):
+            setup = plan.describe(slot.setup)
+            origin = f"generated: {recipe.describe()}{f'; {setup}' if setup else ''}; sees what others miss"
+            name = f"{len(cases) + len(found) + 1:02d}-{recipe.kind}"
+            found.append(GoldenCase(name, origin, feed.inputs, result.outputs, feed_back=feed.feed_back))
+            given.append(feed)
+    return tuple(found)
+
+
+def _calm(bench: Bench, plan: Plan, judge: Judge, cases: tuple[GoldenCase, ...]) -> list[GoldenCase]:
+    """Grade cases, and return those that a right device passes."""
+    trials = bench.tried([Feed(case.inputs, case.feed_back) for case in cases], plan.exact) if cases else []
+    graded = [(case, trial.graded((), judge)) for case, trial in zip(cases, trials, strict=True) if trial.outputs]
+    return [replace(case, grade=one.grade) for case, one in graded if not one.chaotic]
 
 
 def _case(name: str, one: Tried, plan: Plan) -> GoldenCase:

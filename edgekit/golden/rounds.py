@@ -20,6 +20,8 @@ _SMALL_BYTES = 256 << 10
 # give outputs of many megabytes, so cases that are large are tried a few at a time, and fewer of them.
 _MOST_BYTES_TRIED = 48 << 20
 _MOST_OTHERS = 8
+# The seeds of cases beside those of the rounds, for faults that these do not see.
+_FAR = 5000
 _FEW = 3
 _MANY_BYTES = 64 << 10
 
@@ -65,6 +67,12 @@ def _more_seeds(bench: Bench, plan: Plan, judge: Judge, seed: int, tried: Sequen
             break
         found += [one for one in _try(bench, plan, judge, more[start : start + batch], tried) if one.strong]
     return found[: 2 * selection.ENOUGH]
+
+
+def others(bench: Bench, plan: Plan, seed: int) -> Pairs:
+    """Return recipes that ``rounds`` does not try, for the first setup, as many as may be held at a time."""
+    recipes = selection.spare_recipes(plan, seed + _FAR) if plan.inputs else ()
+    return [(Slot(plan.setups[0], (one,), False), one) for one in recipes[: _at_once(bench)]]
 
 
 def _strong_slots(tried: Sequence[Tried]) -> set[int]:

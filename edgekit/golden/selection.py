@@ -93,6 +93,15 @@ def more_slots(plan: Plan, seed: int, count: int) -> list[Slot]:
     return found
 
 
+def spare_recipes(plan: Plan, seed: int) -> tuple[Recipe, ...]:
+    """Return recipes unlike one another, of seeds that no slot has."""
+    kinds: list[Kind] = ["normal", "uniform", "smooth"]
+    if _has_pictures(plan, plan.setups[0]):
+        kinds.append("strokes")
+    scaled = tuple(recipe("normal", seed + 10 + k, scale=scale) for k, scale in enumerate((10.0, 0.1)))
+    return (*(recipe(kind, seed + k) for k, kind in enumerate(kinds)), *scaled)
+
+
 def _has_pictures(plan: Plan, setup: Setup) -> bool:
     return any(looks_like_picture(shape_of(argument, setup.sizes)) for argument in plan.inputs)
 

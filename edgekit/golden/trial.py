@@ -26,6 +26,7 @@ from edgekit.golden import selection
 from edgekit.golden.disturb import Change, write_disturbed
 from edgekit.golden.grade import Graded, Judge, grade
 from edgekit.golden.inputs import move_one_ulp
+from edgekit.golden.widened import NARROW, widened
 from edgekit.model.io import LoadedModel
 from edgekit.progress import Progress
 from edgekit.records.tensors import Value
@@ -73,6 +74,7 @@ class Bench:
         self._limits = limits
         self._progress = progress
         self._copies: dict[Change, list[Path]] = {}
+        self._widened = widened(model.proto)
         self.model_bytes = model.path.stat().st_size + sum(file.bytes for file in model.external_files)
         self.runtime_version = ""
         self.case_bytes = 0
@@ -100,11 +102,13 @@ class Bench:
         return done.results
 
     def tried(self, feeds: Sequence[Feed], exact: frozenset[str]) -> list[Trial]:
-        """Run feeds, then what was not refused on the disturbed copies. Inputs named in ``exact`` never move."""
+        """Run feeds, then what was not refused on the disturbed copies. Inputs named in ``exact`` never move, and none
+        of 16 bits that the model widens first: see ``edgekit.golden.widened``.
+        """
         results = self.run(feeds, "Running golden cases on the desktop")
         trials = [Trial(feed, result.outputs, result.error) for feed, result in zip(feeds, results, strict=True)]
         accepted = [trial.feed for trial in trials if trial.outputs is not None]
-        moved = [_moved(feed, exact, self._seed) for feed in accepted]
+        moved = [_moved(feed, exact, self._widened, self._seed) for feed in accepted]
         rounded = {
             "one ulp in inputs and weights": self._run_copy("ulp", moved, "Running golden cases moved by one ulp")
         }
@@ -162,8 +166,9 @@ def _with(
     return replace(trial, rounded={cause: found[place] for cause, found in rounded.items()}, disturbed=disturbed[place])
 
 
-def _moved(feed: Feed, exact: frozenset[str], seed: int) -> Feed:
-    values = (value if value.name in exact else move_one_ulp(value, seed) for value in feed.inputs)
+def _moved(feed: Feed, exact: frozenset[str], wide: frozenset[str], seed: int) -> Feed:
+    kept = exact | {value.name for value in feed.inputs if value.dtype in NARROW and value.name in wide}
+    values = (value if value.name in kept else move_one_ulp(value, seed) for value in feed.inputs)
     return replace(feed, inputs=tuple(values))
 
 

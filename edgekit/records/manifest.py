@@ -1,9 +1,12 @@
 """The manifest: every file of a bundle with its sha256 and bytes, and what the bundle was made from."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from edgekit.records import settings
 from edgekit.records.jsonable import jsonable
+from edgekit.records.settings import SessionSettings
 from edgekit.records.validate import validated
 
 FORMAT = 1
@@ -42,7 +45,10 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """``manifest.json``. ``files`` is sorted by path and does not list the manifest itself."""
+    """``manifest.json``. ``files`` is sorted by path and does not list the manifest itself.
+
+    ``sessions``: how sessions are created, by variant; of a variant that is not there: as onnxruntime does by itself.
+    """
 
     edgekit_version: str
     kind: str
@@ -51,11 +57,15 @@ class Manifest:
     model: ModelEntry
     runtime: RuntimeEntry
     files: tuple[FileEntry, ...]
+    sessions: Mapping[str, SessionSettings] = field(default_factory=dict)
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
     """Return ``manifest.json`` as a JSON value."""
-    document: dict[str, Any] = jsonable({"format": FORMAT, **asdict(manifest)})
+    said = asdict(manifest)
+    if not manifest.sessions:
+        del said["sessions"]  # the manifest of a bundle without settings is what it was before there were any
+    document: dict[str, Any] = jsonable({"format": FORMAT, **said})
     return document
 
 
@@ -70,4 +80,5 @@ def from_json(document: Any) -> Manifest:
         model=ModelEntry(**document["model"]),
         runtime=RuntimeEntry(**{**document["runtime"], "variants": tuple(document["runtime"]["variants"])}),
         files=tuple(FileEntry(**entry) for entry in document["files"]),
+        sessions={variant: settings.from_json(said) for variant, said in document.get("sessions", {}).items()},
     )

@@ -9,29 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-import safetensors
-import safetensors.numpy
 
 from edgekit.errors import UsageError
+from edgekit.records import tensor_file
 
 Array = npt.NDArray[Any]
 
 # The names that edgekit uses for ONNX element types: numpy's own, and bfloat16.
-NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(name)
-    for name in (
-        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float16", "float32", "float64",
-    )
-} | {"bfloat16": np.dtype(ml_dtypes.bfloat16)}  # fmt: skip
-
-_SAFETENSORS_NAMES = {
-    "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16",
-    "U32": "uint32", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16",
-}  # fmt: skip
+NUMPY_DTYPES: dict[str, np.dtype[Any]] = tensor_file.DTYPES
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,20 +107,12 @@ def _join_one(entry: Mapping[str, Any], arrays: Mapping[str, Array]) -> Value:
 
 def encode(arrays: Mapping[str, Array]) -> bytes:
     """Write arrays as safetensors bytes: the same arrays give the same bytes."""
-    contiguous = {key: np.array(arrays[key], order="C", copy=True) for key in sorted(arrays)}
-    return bytes(safetensors.numpy.save(contiguous))
+    return tensor_file.encode(arrays)
 
 
 def decode(data: bytes, what: str) -> dict[str, Array]:
     """Read safetensors bytes. ``what`` names them in the UsageError that malformed bytes raise."""
     try:
-        items: list[tuple[str, dict[str, Any]]] = safetensors.deserialize(data)  # type: ignore[no-untyped-call]
-    except (safetensors.SafetensorError, ValueError, OverflowError) as error:
+        return tensor_file.decode(data)
+    except ValueError as error:
         raise UsageError(f"{what} is not a safetensors file: {error}") from error
-    arrays: dict[str, Array] = {}
-    for key, item in items:
-        name = _SAFETENSORS_NAMES.get(item["dtype"])
-        if name is None:
-            raise UsageError(f"{what} holds '{key}' of type {item['dtype']}, which ONNX models do not take.")
-        arrays[key] = np.frombuffer(item["data"], dtype=NUMPY_DTYPES[name]).reshape(item["shape"])
-    return arrays

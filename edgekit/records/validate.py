@@ -21,8 +21,12 @@ def _validator(name: str) -> Any:
 def validated(document: Any, schema: str, what: str) -> dict[str, Any]:
     """Return ``document`` when it fits ``schema`` ("cases", "record", "verdict", "manifest", "page-config").
 
-    Raises UsageError that names ``what`` and the place in it otherwise.
+    Raises UsageError that names ``what`` and the place in it otherwise. On a device, where no schemas travel, nothing
+    is checked: what is read there was written by edgekit, and its hash is the manifest's.
     """
+    if not SCHEMAS.is_dir():
+        checked: dict[str, Any] = document
+        return checked
     first = next(iter(_validator(schema).iter_errors(document)), None)
     if first is not None:
         import jsonschema

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from edgekit.records.cases import Reference, Tolerance
 from edgekit.records.jsonable import jsonable
 from edgekit.records.run_record import Attempt, Environment
+from edgekit.records.strength import Strength
 
 FORMAT = 1
 
@@ -59,6 +60,73 @@ class OutputVerdict:
 
 
 @dataclass(frozen=True)
+class SoakResult:
+    """What many runs of one case came to. ``drift``: the largest difference of the last run that differed, of scale.
+
+    Times: the median of the first quarter of the runs and of the last. Bytes: after the first quarter, and at the end;
+    None where the browser does not say. ``grew``: the runtime's memory grew in between.
+    """
+
+    case: str
+    asked: int
+    runs: int
+    different: int
+    first_different: int | None
+    drift: float
+    early_ms: float | None
+    late_ms: float | None
+    early_bytes: int | None
+    late_bytes: int | None
+    early_heap_bytes: int | None
+    late_heap_bytes: int | None
+    grew: bool
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """Whether the device said the same twice. Cases run again in one session, in a new one, and equal in every bit.
+
+    ``furthest``: the largest difference between two runs of a case, relative to the scale of the output, and in
+    ``furthest_case`` which that was. ``soak``: None where it was not asked for.
+    """
+
+    same_session: int
+    same_session_equal: int
+    new_session: int
+    new_session_equal: int
+    furthest: float
+    furthest_case: str | None
+    soak: SoakResult | None = None
+
+
+@dataclass(frozen=True)
+class LabelChange:
+    """A sample (row ``row`` of the output in a case) to which desktop and device give other labels."""
+
+    case: str
+    row: int
+    label: str
+    desktop: str
+    device: str
+
+
+@dataclass(frozen=True)
+class LabelResult:
+    """The task's own result for one output: how many of ``labelled`` samples desktop and device get right.
+
+    ``changed``: where they differ, whoever is right. ``not_computed``: labelled samples that the device gave nothing
+    for; to the device they count as wrong.
+    """
+
+    output: str
+    labelled: int
+    desktop_right: int
+    device_right: int
+    not_computed: int
+    changed: tuple[LabelChange, ...]
+
+
+@dataclass(frozen=True)
 class Verdict:
     """``passed`` needs compared == expected, more than 0, every output a match, and the execution provider asked for.
 
@@ -66,8 +134,11 @@ class Verdict:
     first variant (it was forced, or a fallback was allowed); None: the verdict is of the target itself. In
     ``verdict.json`` a warning says it.
     ``expected`` and ``compared`` count outputs (of every case), without those that no device can give as tensors.
-    ``refused``: the runtime could not run the model on the execution provider asked for (the outputs are of the one it
-    fell back to). ``not_run``: nothing was compared. ``warnings`` do not change the status but must be shown.
+    ``refused``: the runtime did not take the model on the execution provider asked for, whether the outputs are of one
+    that it fell back to, or there are none. ``not_run``: nothing was compared, for another reason. ``warnings`` do not
+    change the status but must be shown.
+    ``steadiness``: whether the device said the same twice; None where nothing ran. ``labels``: the task's own result,
+    by output. ``strength``: what the cases are worth; None where nobody measured it.
     """
 
     status: VerdictStatus
@@ -82,6 +153,14 @@ class Verdict:
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     variant: str | None = None
+    steadiness: Steadiness | None = None
+    labels: tuple[LabelResult, ...] = ()
+    strength: Strength | None = None
+
+    @property
+    def has_nothing(self) -> bool:
+        """Whether nothing ran that could be compared: there is no record, or the runtime refused the model."""
+        return self.status == "not_run" or (self.status == "refused" and not self.compared)
 
     @property
     def passed(self) -> bool:
@@ -92,5 +171,15 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
     """Return ``verdict.json`` as a JSON value. NaN and infinities become the strings "NaN", "Infinity", "-Infinity"."""
     said = asdict(verdict)
     del said["variant"]
+    strength = verdict.strength
+    said["strength"] = strength and {
+        "tried": strength.tried,
+        "refused": strength.refused,
+        "ran": strength.ran,
+        "caught": strength.caught,
+        "watched_nodes": strength.watched_nodes,
+        "unwatched_nodes": strength.unwatched_nodes,
+        "problem": strength.problem,
+    }
     document: dict[str, Any] = jsonable({"format": FORMAT, **said})
     return document

@@ -1,84 +1,87 @@
-"""Verdicts and records to one self-contained page: no script, nothing fetched, fit for print and for a phone."""
+"""Verdicts and records to one self-contained page: nothing fetched, fit for print and for a phone.
+
+Whatever the page says stands in its text and tables. Its script only draws figures of some of it.
+"""
 
 import base64
 import hashlib
 import math
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from markupsafe import Markup
 
 from edgekit import __version__, resources
-from edgekit.records import tensors
-from edgekit.records.cases import CaseSet, GoldenCase
+from edgekit.records.cases import GoldenCase
 from edgekit.records.run_record import Attempt, Environment, RunRecord, Timings
-from edgekit.records.verdict import OutputVerdict, Verdict, VerdictStatus
+from edgekit.records.verdict import OutputVerdict, Verdict
 from edgekit.render import render
 from edgekit.report import words
-from edgekit.report.page import (
-    Bar,
-    CaseRow,
-    Cell,
-    Fact,
-    Kind,
-    Matrix,
-    MatrixRow,
-    OutputGroup,
-    OutputRow,
-    Page,
-    Run,
-    Step,
-    TimeRow,
-)
-from edgekit.report.placement import fallback, placement_words
+from edgekit.report.entry import Entry, label
+from edgekit.report.looks import MARKS, VERDICT_KINDS, output_kind
+from edgekit.report.page import Bar, CaseRow, Fact, Kind, OutputGroup, OutputRow, Page, Run, Step, TimeRow
+from edgekit.report.placement import fallback, placement_rows, placement_words
+from edgekit.report.plots import error_plots, latency_rows, points_each, spans
+from edgekit.report.side_by_side import MAX_ROWS, combinations, matrices
+from edgekit.report.sizes import file_rows, size_rows
 from edgekit.report.text import worst_first
 from edgekit.timing import timing_rows
 
-TEMPLATE, STYLE = "report.html.j2", "report.css"
-_MAX_ROWS = 1000  # rows of one table; a page of more is slow to open and read by nobody
+TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
+_PLOT = "uplot"  # the folder of the library that draws
 _DECADES_BELOW, _DECADES_ABOVE = 6, 4  # the axis of a bar, around what is allowed
 
-_VERDICT_KINDS: dict[VerdictStatus, Kind] = {"passed": "good", "failed": "bad", "refused": "caution", "not_run": "idle"}
-_VERDICT_MARKS: dict[VerdictStatus, str] = {"passed": "✓", "failed": "✗", "refused": "!", "not_run": "?"}
 _STEP_KINDS: dict[str, Kind] = {"created": "good", "refused": "bad", "unavailable": "idle"}
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """One verdict and all that is known beside it; ``command`` repeats the run."""
-
-    verdict: Verdict
-    record: RunRecord | None = None
-    desktop: RunRecord | None = None
-    case_set: CaseSet | None = None
-    command: tuple[str, ...] = ()
-
-
 def report_html(entries: Sequence[Entry]) -> str:
     """Return the page for one verdict, or for several side by side. The same entries give the same text."""
     folder = resources.root("templates") / "report"
-    css = (folder / STYLE).read_text(encoding="utf-8")
-    page = visible(report_page(entries, css))
+
+    def read(name: str) -> str:
+        return (folder / name).read_text(encoding="utf-8")
+
+    licence = f"/* uPlot draws the figures.\n\n{read(f'{_PLOT}/LICENSE')}*/"
+    css = f"{read(f'{_PLOT}/uPlot.min.css')}\n{read(STYLE)}"
+    script = "\n".join((licence, read(f"{_PLOT}/uPlot.iife.min.js"), read(SCRIPT)))
+    page = visible(report_page(entries, css, script))
     return render(folder, TEMPLATE, {field.name: getattr(page, field.name) for field in fields(page)})
 
 
-def report_page(entries: Sequence[Entry], css: str) -> Page:
+def report_page(entries: Sequence[Entry], css: str, script: str = "") -> Page:
     """Return what the template shows, before names are made visible."""
     titles = list(dict.fromkeys(entry.verdict.title for entry in entries))
+    points = points_each(entries)
+    runs = tuple(_run(number, entry, points) for number, entry in enumerate(entries, 1))
+    if not any(run.latencies or any(plot.x for plot in run.errors) for run in runs):
+        script = ""
     return Page(
-        title=", ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else ""),
+        title=_title(titles),
         edgekit_version=__version__,
         css=Markup(css),  # noqa: S704  edgekit's own file
-        css_sha256=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
+        css_sha256=_hash(css),
+        script=Markup(script),  # noqa: S704  files that travel with edgekit
+        script_sha256=_hash(script),
         limit=100 * _DECADES_BELOW / (_DECADES_BELOW + _DECADES_ABOVE),
-        runs=tuple(_run(number, entry) for number, entry in enumerate(entries, 1)),
-        matrices=_matrices(entries),
+        combinations=combinations(entries),
+        runs=runs,
+        matrices=matrices(entries),
     )
+
+
+def _title(titles: Sequence[str]) -> str:
+    """Name the page; combinations of one bundle, whose titles begin with its own, by that."""
+    if len(titles) > 1 and len(found := {title.partition(" · ")[0] for title in titles}) == 1:
+        return f"{found.pop()}: {len(titles)} combinations"
+    return ", ".join(titles[:3]) + (f" and {len(titles) - 3} more" if len(titles) > 3 else "")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def visible(value: T) -> T:
@@ -96,42 +99,50 @@ def visible(value: T) -> T:
     return result  # type: ignore[no-any-return]
 
 
-def _run(number: int, entry: Entry) -> Run:
+def _run(number: int, entry: Entry, points: int) -> Run:
     verdict, record = entry.verdict, entry.record
     # Where nothing ran, every row would say the same; the reasons have said it once.
-    outputs = () if verdict.status == "not_run" else verdict.outputs
+    outputs = () if verdict.has_nothing else verdict.outputs
     rows = [_output_row(output) for output in outputs]
     ordered = [_output_row(output) for output in worst_first(outputs)]
     cases = entry.case_set.cases if entry.case_set else ()
+    times, start = _times(record, entry.desktop)
+    reasons, more_reasons = words.shortened(verdict.reasons)
     return Run(
         number=number,
         title=verdict.title,
-        label=_label(verdict),
+        label=label(verdict),
         where=words.where(verdict.environment) if verdict.environment else "No record came back.",
-        kind=_VERDICT_KINDS[verdict.status],
-        mark=_VERDICT_MARKS[verdict.status],
+        kind=VERDICT_KINDS[verdict.status],
+        mark=MARKS[verdict.status],
         words=words.VERDICT_WORDS[verdict.status],
         headline=_headline(verdict),
         reference=words.reference(verdict.reference),
-        reasons=verdict.reasons,
+        reasons=reasons,
+        more_reasons=more_reasons,
         warnings=verdict.warnings,
         facts=tuple(_facts(verdict.environment, verdict, record)) if verdict.environment else (),
         steps=tuple(_step(attempt) for attempt in verdict.attempts),
+        worth=words.worth(verdict),
         groups=tuple(_groups(outputs)),
-        wrong=tuple(row for row in ordered if row.kind == "bad")[:_MAX_ROWS],
-        rows=tuple(rows[:_MAX_ROWS]),
-        rows_left_out=max(0, len(rows) - _MAX_ROWS),
-        times=_times(record, entry.desktop),
-        cases=tuple(_case_row(case) for case in cases[:_MAX_ROWS]),
+        wrong=tuple(row for row in ordered if row.kind == "bad")[:MAX_ROWS],
+        rows=tuple(rows[:MAX_ROWS]),
+        rows_left_out=max(0, len(rows) - MAX_ROWS),
+        errors=error_plots(entry, worst_first(outputs), points),
+        times=times,
+        start=start,
+        software=words.software_adapter(verdict.environment) or "",
+        latencies=latency_rows(record, entry.desktop),
+        placement=placement_rows(record),
+        placed=placement_words(record) or "",
+        sizes=size_rows(entry.manifest),
+        files=file_rows(entry.manifest),
+        cases=tuple(_case_row(case) for case in cases[:MAX_ROWS]),
         cases_said=_cases_said(cases),
         left_out=entry.case_set.left_out if entry.case_set else (),
         hashes=_hashes(record),
         command=shlex.join(entry.command),
     )
-
-
-def _label(verdict: Verdict) -> str:
-    return words.subject(verdict) or (verdict.environment.runner if verdict.environment else "no record")
 
 
 def _headline(verdict: Verdict) -> str:
@@ -145,6 +156,8 @@ def _headline(verdict: Verdict) -> str:
     if verdict.status == "refused" and verdict.environment is not None:
         ran = verdict.environment.execution_provider or "something else"
         said = f"{verdict.environment.execution_provider_asked} did not run this model"
+        if verdict.has_nothing:
+            return f"{said}, and nothing was compared"
         return f"{said}; {ran} did, and {matching} of {verdict.expected} {noun} match"
     return "Nothing was compared"
 
@@ -194,17 +207,13 @@ def _output_row(output: OutputVerdict) -> OutputRow:
         case=output.case,
         output=output.output,
         dtype=output.dtype,
-        kind=_kind(output),
+        kind=output_kind(output),
         mark=words.mark(output.status),
         words=words.OUTPUT_WORDS[output.status],
         bar=_bar(output),
         measures=words.measures(output),
         reason=output.reason,
     )
-
-
-def _kind(output: OutputVerdict) -> Kind:
-    return "good" if output.status == "match" else "idle" if output.status == "not_comparable" else "bad"
 
 
 def _bar(output: OutputVerdict) -> Bar | None:
@@ -235,15 +244,22 @@ def _groups(outputs: Sequence[OutputVerdict]) -> list[OutputGroup]:
     ]
 
 
-def _times(record: RunRecord | None, desktop: RunRecord | None) -> tuple[TimeRow, ...]:
-    if record is None:
-        return ()
-    return tuple(
+def _times(record: RunRecord | None, desktop: RunRecord | None) -> tuple[tuple[TimeRow, ...], str]:
+    """Return a row for each step that was timed, and how long the start took in all."""
+    if record is None or record.timings == Timings():
+        return (), ""
+    placed, total = spans(record.timings)
+    rows = (
         TimeRow(
-            row.name, words.milliseconds(row.browser_ms), words.milliseconds(row.desktop_ms), words.ratio(row.ratio)
+            row.name,
+            placed.get(row.name),
+            words.milliseconds(row.browser_ms),
+            words.milliseconds(row.desktop_ms),
+            words.ratio(row.ratio),
         )
-        for row in (timing_rows(record, desktop) if record.timings != Timings() else ())
+        for row in timing_rows(record, desktop)
     )
+    return tuple(rows), words.milliseconds(total) if total else ""
 
 
 def _case_row(case: GoldenCase) -> CaseRow:
@@ -261,49 +277,3 @@ def _hashes(record: RunRecord | None) -> tuple[Fact, ...]:
         return ()
     named = (("Manifest", record.hashes.manifest), ("Model", record.hashes.model), ("Runtime", record.hashes.runtime))
     return tuple(Fact(label, value or words.NOTHING) for label, value in named)
-
-
-def _matrices(entries: Sequence[Entry]) -> tuple[Matrix, ...]:
-    """Put runs of one model side by side; runs of different models have nothing to compare."""
-    groups: dict[str, list[tuple[int, Entry]]] = {}
-    for number, entry in enumerate(entries, 1):
-        model = entry.case_set.model_sha256 if entry.case_set else entry.record.hashes.model if entry.record else ""
-        groups.setdefault(model, []).append((number, entry))
-    return tuple(_matrix(members) for members in groups.values() if len(members) > 1)
-
-
-def _matrix(members: Sequence[tuple[int, Entry]]) -> Matrix:
-    found = [
-        {(case, digest, output.output): (entry.verdict, output) for case, digest, output in _identified(entry)}
-        for _, entry in members
-    ]
-    keys = Counter(key for outputs in found for key in outputs)  # keeps the order in which they were met
-    rows = [
-        MatrixRow(key[0], key[2], tuple(_cell(outputs.get(key)) for outputs in found)) for key in list(keys)[:_MAX_ROWS]
-    ]
-    titles = dict.fromkeys(entry.verdict.title for _, entry in members)
-    columns = (f"{number} · {entry.verdict.title} · {_label(entry.verdict)}" for number, entry in members)
-    return Matrix(", ".join(titles), tuple(columns), tuple(rows), len(keys) - len(rows))
-
-
-def _identified(entry: Entry) -> Iterator[tuple[str, str, OutputVerdict]]:
-    """Yield each output with its case and a digest of its inputs: the same id may name another case elsewhere."""
-    digests = {case.id: _digest(case) for case in entry.case_set.cases} if entry.case_set else {}
-    for output in entry.verdict.outputs:
-        yield output.case, digests.get(output.case, ""), output
-
-
-def _digest(case: GoldenCase) -> str:
-    parts, arrays = tensors.split("", case.inputs)
-    said = repr((case.feed_back, parts)).encode()
-    return hashlib.sha256(said + tensors.encode(arrays)).hexdigest()
-
-
-def _cell(found: tuple[Verdict, OutputVerdict] | None) -> Cell:
-    if found is None:
-        return Cell("idle", "", "not asked")
-    verdict, output = found
-    if verdict.status == "not_run":
-        return Cell("idle", "", "not run")
-    text = words.number(output.metrics.max_rel) if output.metrics else words.OUTPUT_WORDS[output.status]
-    return Cell(_kind(output), words.mark(output.status), text)

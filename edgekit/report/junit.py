@@ -2,7 +2,8 @@
 
 A verdict is a test suite, an output of a case is a test case, and the verdict itself is one more: what is wrong with a
 record as a whole (another model, an execution provider that refused) belongs to no output. Wrong outputs are failures.
-What says nothing about the target, because it did not run there, is an error, never a pass.
+What says nothing about the target, because it did not run there, is an error, never a pass. What the verdict is worth
+(the strength of its cases, steadiness, the task's own result) is the suite's output; warnings are its error output.
 """
 
 import re
@@ -40,6 +41,9 @@ def _add_suite(root: ElementTree.Element, verdict: Verdict) -> None:
     if not verdict.passed:
         kind = "failure" if verdict.status == "failed" else "error"
         _add_problem(whole, kind, verdict.status, words.VERDICT_WORDS[verdict.status], "\n".join(verdict.reasons))
+    # What the verdict is worth changes no count: steadiness and labels of the device, strength of the cases.
+    if worth := words.worth(verdict):
+        ElementTree.SubElement(suite, "system-out").text = _text("\n".join(worth))
     if verdict.warnings:
         ElementTree.SubElement(suite, "system-err").text = _text("\n".join(verdict.warnings))
     suite.set("tests", str(len(verdict.outputs) + 1))
@@ -66,7 +70,7 @@ def _add_result(case: ElementTree.Element, verdict: Verdict, output: OutputVerdi
     if output.status == "not_comparable":
         ElementTree.SubElement(case, "skipped", message=_line(reason))
     elif verdict.status in ("refused", "not_run"):
-        message = words.OUTPUT_WORDS[output.status] if verdict.status == "not_run" else "another execution provider ran"
+        message = words.OUTPUT_WORDS[output.status] if verdict.has_nothing else "another execution provider ran"
         _add_problem(case, "error", verdict.status, message, _details(output))
     elif output.status != "match":
         _add_problem(case, "failure", output.status, reason, _details(output))

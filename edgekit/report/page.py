@@ -67,13 +67,75 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Span:
+    """When a step of the start ran: where it begins and how long it is, in per cent of the whole start."""
+
+    start: float
+    length: float
+    label: str
+
+
+@dataclass(frozen=True)
 class TimeRow:
-    """One step's time in the browser and on the desktop."""
+    """One step's time in the browser and on the desktop; ``span``: None where it is no step of the start."""
 
     name: str
+    span: Span | None
     browser: str
     desktop: str
     ratio: str
+
+
+@dataclass(frozen=True)
+class LatencyRow:
+    """The times of many runs. ``ms``: for the figure, milliseconds in ascending order between spaces."""
+
+    name: str
+    count: str
+    fastest: str
+    middle: str
+    late: str
+    slowest: str
+    ms: str
+
+
+@dataclass(frozen=True)
+class ErrorPlot:
+    """The elements of an output over all cases: errors (``y``) against the reference's values (``x``).
+
+    Numbers stand between spaces, in the order of ``x``. ``relative``: errors are multiples of what is allowed, which
+    is drawn as a line at 1; else they are as they are, for none is allowed. ``said`` tells the same in words.
+    """
+
+    output: str
+    dtype: str
+    x: str
+    y: str
+    relative: bool
+    said: str
+
+
+@dataclass(frozen=True)
+class PlacementRow:
+    """What one execution provider got of the model; ``share`` in per cent of the nodes."""
+
+    provider: str
+    kind: Kind
+    nodes: str
+    share: float
+    copies: str
+    operators: str
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """Files of the bundle: as they lie on disk, and as they travel by the compressed copies that they have."""
+
+    name: str
+    files: str
+    whole: str
+    brotli: str
+    gzip: str
 
 
 @dataclass(frozen=True)
@@ -89,7 +151,11 @@ class CaseRow:
 
 @dataclass(frozen=True)
 class Run:
-    """One record and its verdict. ``rows_left_out``: matching rows beyond what a page can show."""
+    """One record and its verdict. ``rows_left_out``: matching rows beyond what a page can show.
+
+    ``start``: how long the start took in all; ``software``: the adapter, where times were taken on the CPU in place of
+    a GPU; ``placed``: ``placement`` in words. All three are empty where there is nothing to say.
+    """
 
     number: int
     title: str
@@ -101,19 +167,51 @@ class Run:
     headline: str
     reference: str
     reasons: tuple[str, ...]
+    more_reasons: tuple[str, ...]
     warnings: tuple[str, ...]
+    worth: tuple[str, ...]
     facts: tuple[Fact, ...]
     steps: tuple[Step, ...]
     groups: tuple[OutputGroup, ...]
     wrong: tuple[OutputRow, ...]
     rows: tuple[OutputRow, ...]
     rows_left_out: int
+    errors: tuple[ErrorPlot, ...]
     times: tuple[TimeRow, ...]
+    start: str
+    software: str
+    latencies: tuple[LatencyRow, ...]
+    placement: tuple[PlacementRow, ...]
+    placed: str
+    sizes: tuple[SizeRow, ...]
+    files: tuple[SizeRow, ...]
     cases: tuple[CaseRow, ...]
     cases_said: str
     left_out: tuple[str, ...]
     hashes: tuple[Fact, ...]
     command: str
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One run in a line. ``share``: how much of its tolerance the worst output's error takes.
+
+    ``software``: its times were taken on the CPU in place of a GPU.
+    """
+
+    number: int
+    label: str
+    where: str
+    kind: Kind
+    mark: str
+    words: str
+    worst: str
+    share: str
+    create: str
+    first: str
+    later: str
+    placement: str
+    software: bool
 
 
 @dataclass(frozen=True)
@@ -146,12 +244,18 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that the template reads. ``limit``: where the bars' limit is, in per cent of the axis."""
+    """Everything that the template reads. ``limit``: where the bars' limit is, in per cent of the axis.
+
+    ``script`` draws the figures; it is empty on a page that has none.
+    """
 
     title: str
     edgekit_version: str
     css: Markup
     css_sha256: str
+    script: Markup
+    script_sha256: str
     limit: float
+    combinations: tuple[Combination, ...]
     runs: tuple[Run, ...]
     matrices: tuple[Matrix, ...]

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edgekit.records.run_record import Environment, Placed, PlacedNode, RunRecord
+from edgekit.report.page import PlacementRow
 
 UNKNOWN = "placement unknown"
+_GRAPH = "of the optimized graph"
 _SUFFIX = "ExecutionProvider"
 _CPU = f"CPU{_SUFFIX}"
 _WORDS = {f"WebGpu{_SUFFIX}": "WebGPU", _CPU: "the CPU"}
@@ -22,8 +24,11 @@ def provider_name(execution_provider: str) -> str:
 
 
 def placement_words(record: RunRecord | None) -> str | None:
-    """Say where a record's nodes ran: "87 of 90 nodes on WebGPU; on the CPU: Gather ×2, If ×1; 6 copies".
+    """Say where a record's nodes ran: "87 of 90 nodes of the optimized graph on WebGPU; on the CPU: Gather ×2,
+    If ×1; 6 copies".
 
+    That graph is the one that the runtime made: it may have fewer nodes than the model, or more, of which some lay
+    tensors out anew.
     ``UNKNOWN`` where the runtime did not tell; None where nothing ran, for then there is nothing to tell.
     """
     if record is None or record.environment.execution_provider is None:
@@ -35,16 +40,35 @@ def placement_words(record: RunRecord | None) -> str | None:
     if not total:
         return "no nodes"
     if not others:
-        return f"{_counted(total, 'node', every=True)} on {provider_name(main.execution_provider)}"
+        return f"{_counted(total, 'node', every=True)} {_GRAPH} on {provider_name(main.execution_provider)}"
     copies = sum(placed.copies for placed in record.placement)
     elsewhere = (f"on {provider_name(placed.execution_provider)}: {_operators(placed)}" for placed in others)
-    head = f"{main.node_count:,} of {_counted(total, 'node')} on {provider_name(main.execution_provider)}"
+    head = f"{main.node_count:,} of {_counted(total, 'node')} {_GRAPH} on {provider_name(main.execution_provider)}"
     return "; ".join([head, *elsewhere, _counted(copies, "copy") if copies else "no copies"])
 
 
 def fallback(record: RunRecord | None) -> bool:
     """Tell whether some nodes are known to have run elsewhere than on the execution provider that ran the model."""
     return record is not None and bool(record.placement) and bool(_parts(record.placement or (), record.environment)[1])
+
+
+def placement_rows(record: RunRecord | None) -> tuple[PlacementRow, ...]:
+    """Return what each execution provider got, the one that was to run the model first; empty where it is not known."""
+    if record is None or not record.placement:
+        return ()
+    main, others = _parts(record.placement, record.environment)
+    total = sum(placed.node_count for placed in record.placement)
+    return tuple(
+        PlacementRow(
+            provider_name(placed.execution_provider),
+            "good" if placed is main else "caution",
+            f"{placed.node_count:,}",
+            round(100 * placed.node_count / total, 1) if total else 0.0,
+            f"{placed.copies:,}",
+            _operators(placed) if placed.nodes else "",
+        )
+        for placed in (main, *others)
+    )
 
 
 def _parts(placement: Sequence[Placed], environment: Environment) -> tuple[Placed, list[Placed]]:
@@ -58,7 +82,7 @@ def _parts(placement: Sequence[Placed], environment: Environment) -> tuple[Place
 
 def _counted(number: int, noun: str, *, every: bool = False) -> str:
     if number == 1:
-        return f"{'its only' if every else 1} {noun}"
+        return f"{'the only' if every else 1} {noun}"
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{'all ' if every else ''}{number:,} {plural}"
 

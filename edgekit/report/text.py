@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from statistics import median
 
+from edgekit import compare
 from edgekit.matrix import MatrixRow
 from edgekit.records.run_record import RunRecord
 from edgekit.records.verdict import OutputStatus, OutputVerdict, Verdict, VerdictStatus
@@ -47,13 +48,6 @@ _OUTPUT_COLUMNS = (
     TextColumn("allowed", spare=2),
     TextColumn("would pass at"),
 )
-_TIMING_COLUMNS = (
-    TextColumn("step"),
-    TextColumn("browser", number=True),
-    TextColumn("desktop", number=True),
-    TextColumn("browser / desktop", number=True),
-)
-
 _MATRIX_COLUMNS = (
     TextColumn("combination"),
     TextColumn("verdict"),
@@ -64,6 +58,8 @@ _MATRIX_COLUMNS = (
     TextColumn("later", number=True),
 )
 _SOFTWARE = "†"
+# A combination whose trimmed runtime lacked something; its times are of what took over.
+_MISSED = ", missed"
 
 
 def output_table(verdict: Verdict) -> TextTable:
@@ -76,13 +72,19 @@ def output_table(verdict: Verdict) -> TextTable:
     return TextTable(title, _OUTPUT_COLUMNS, tuple(rows))
 
 
-def timing_table(rows: Sequence[TimingRow]) -> TextTable:
-    """Return the times of the browser beside those of the desktop, with their ratio."""
+def timing_table(rows: Sequence[TimingRow], where: str = "browser") -> TextTable:
+    """Return the times of the browser, or of what ``where`` names, beside those of the desktop, with their ratio."""
+    columns = (
+        TextColumn("step"),
+        TextColumn(where, number=True),
+        TextColumn("desktop", number=True),
+        TextColumn(f"{where} / desktop", number=True),
+    )
     cells = (
         (row.name, words.milliseconds(row.browser_ms), words.milliseconds(row.desktop_ms), words.ratio(row.ratio))
         for row in rows
     )
-    return TextTable("Times (all but the later runs are paid once)", _TIMING_COLUMNS, tuple(cells))
+    return TextTable("Times (all but the later runs are paid once)", columns, tuple(cells))
 
 
 def matrix_table(rows: Sequence[MatrixRow]) -> TextTable:
@@ -97,10 +99,11 @@ def matrix_table(rows: Sequence[MatrixRow]) -> TextTable:
 def _matrix_row(row: MatrixRow) -> tuple[str, ...]:
     verdict, record = row.result.verdict, row.result.record
     mark = {"passed": "✓", "not_run": words.NOTHING}.get(verdict.status, "✗")
-    worst = next(iter(worst_first(verdict.outputs)), None) if verdict.status != "not_run" else None
+    missed = _MISSED if record is not None and record.misses else ""
+    worst = next(iter(worst_first(verdict.outputs)), None) if not verdict.has_nothing else None
     return (
         row.combination.label,
-        f"{mark} {words.VERDICT_WORDS[verdict.status].lower()}",
+        f"{mark} {words.VERDICT_WORDS[verdict.status].lower()}{missed}",
         words.NOTHING if worst is None else worst.output,
         words.NOTHING if worst is None else words.share(worst),
         *_matrix_times(record),
@@ -129,6 +132,7 @@ def matrix_notes(rows: Sequence[MatrixRow]) -> tuple[str, ...]:
     ):
         lines.append(f"{_SOFTWARE} on the CPU ({'; '.join(adapters)}): these times say nothing about a GPU.")
     lines += _matrix_placements(rows)
+    lines += _matrix_misses(rows)
     reasons: dict[tuple[VerdictStatus, str, str | None], list[str]] = {}
     for row in rows:
         if row.note is not None:
@@ -141,6 +145,15 @@ def matrix_notes(rows: Sequence[MatrixRow]) -> tuple[str, ...]:
     counted = f"{passed} of {len(rows)} combinations passed"
     lines.append(f"{'✓' if passed == len(rows) else '✗'} {counted}" + (f", {silent} not run." if silent else "."))
     return tuple(lines)
+
+
+def _matrix_misses(rows: Sequence[MatrixRow]) -> list[str]:
+    """Say what trimmed runtimes missed, combinations that missed the same in one line."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for miss in () if row.result.record is None else row.result.record.misses:
+            found.setdefault(compare.missed(miss), []).append(row.combination.label)
+    return [f"warning: {', '.join(labels)}: {said}" for said, labels in found.items()]
 
 
 def _matrix_placements(rows: Sequence[MatrixRow]) -> list[str]:
@@ -166,7 +179,10 @@ def summary(verdict: Verdict, record: RunRecord | None = None, *, titled: bool =
         lines.append(f"  on {words.where(verdict.environment)}")
     if (said := placement_words(record)) is not None:
         lines.append(f"  {said}")
-    lines += [f"  - {reason}" for reason in verdict.reasons]
+    lines += [f"  {line}" for line in words.worth(verdict)]
+    shown, later = words.shortened(verdict.reasons)
+    lines += [f"  - {reason}" for reason in shown]
+    lines += [f"  - and {len(later)} more outputs like these"] if later else []
     lines += [f"  warning: {warning}" for warning in verdict.warnings]
     return tuple(lines)
 
@@ -202,4 +218,19 @@ def _grouped(outputs: Sequence[OutputVerdict]) -> list[tuple[str, ...]]:
         rows += [_row(output) for output in alone]
         if rest := ordered[len(alone) :]:
             rows.append(_row(rest[0], f"worst: {rest[0].case}" if len(rest) > 1 else None, len(rest)))
+    return rows if len(rows) <= _MANY else _worst(outputs)
+
+
+def _worst(outputs: Sequence[OutputVerdict]) -> list[tuple[str, ...]]:
+    """Return a row for each of the worst, and one for the others of each verdict: there are too many names."""
+    ordered = worst_first(outputs)
+    wrong = sum(output.status not in ("match", "not_comparable") for output in outputs)
+    shown = min(wrong, _SHOWN)
+    rows = [_row(output) for output in ordered[:shown]]
+    others: dict[OutputStatus, list[OutputVerdict]] = {}
+    for output in ordered[shown:]:
+        others.setdefault(output.status, []).append(output)
+    for members in others.values():
+        worst = members[0]
+        rows.append((f"and {len(members)} more", f"worst: {worst.output}", *_row(worst, count=len(members))[2:]))
     return rows

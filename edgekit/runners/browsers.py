@@ -176,6 +176,11 @@ def flags(gpu: Gpu) -> list[str]:
     return chosen
 
 
+def software_flags() -> tuple[str, ...]:
+    """Return the flags alone that give a Chromium its WebGPU adapter on the CPU."""
+    return tuple(flag for flag in flags("software") if flag not in _QUIET)
+
+
 def preferences() -> dict[str, str | float | bool]:
     """Return what Firefox is started with: WebGPU on, its blocklist off."""
     return dict(_FIREFOX_PREFERENCES)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from edgekit.errors import MissingToolError
 from edgekit.progress import Progress, silent
-from edgekit.runners.browsers import CHROMIUM, Engine, install_hint, is_root, playwright_command
+from edgekit.runners.browsers import CHROMIUM, Engine, apt_line, install_hint, is_root, playwright_command
 
 _PLAYWRIGHT_SECONDS = 240
 _APT_SECONDS = 600
@@ -36,6 +36,18 @@ def install(engine: Engine = CHROMIUM, progress: Progress = silent) -> str:
     raise MissingToolError(
         f"No {engine.name} could be installed.\n\n" + "\n\n".join(attempts), hint=install_hint(engine)
     )
+
+
+def install_packages(packages: Sequence[str], progress: Progress = silent) -> None:
+    """Install Debian packages with apt. Raises MissingToolError with the line to type, where that cannot be done."""
+    prefix, hint = _apt_prefix(), f"Run: {apt_line(tuple(packages))}"
+    if prefix is None:
+        raise MissingToolError("apt-get cannot be used here without a password, or is not there.", hint=hint)
+    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
+    commands = [[*apt, "update"], [*apt, "install", "-y", "--no-install-recommends", *packages]]
+    problem = _run_all(commands, _APT_SECONDS, progress)
+    if problem is not None:
+        raise MissingToolError(f"apt-get could not install {', '.join(packages)}.\n\n{problem}", hint=hint)
 
 
 def _apt_prefix() -> list[str] | None:

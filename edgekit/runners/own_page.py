@@ -1,29 +1,30 @@
-"""Pages of edgekit's own, which no bundle has: served beside what they need, opened in Chromium, and listened to."""
+"""Pages of edgekit's own, which no bundle has: served beside what they need, opened in a browser, and listened to."""
 
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser as Chromium
+from playwright.async_api import Browser as PlaywrightBrowser
 from playwright.async_api import Error as PlaywrightError
 
 from edgekit import resources
 from edgekit.errors import ParityError
 from edgekit.files import sha256_bytes, sha256_file
-from edgekit.runners import chromium
+from edgekit.runners import tab
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
 from edgekit.serve import assets
 from edgekit.serve.assets import Asset
 
 START_SECONDS = 120.0
-# The kind of a report that the page did not make itself.
+# The kinds of reports that the page did not make itself.
 DIED = "died"
+SILENT = "silent"
 
 _CLOSE_SECONDS = 5.0
 _CRASHED = "the browser's tab crashed"
@@ -31,7 +32,10 @@ _CRASHED = "the browser's tab crashed"
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a page said: JSON, and the bytes of a safetensors file. Of ``DIED``, ``document["error"]`` says why."""
+    """What a page said: JSON, and the bytes of a safetensors file.
+
+    Of ``DIED`` and ``SILENT``, ``document["error"]`` says why.
+    """
 
     kind: str
     document: Any
@@ -55,9 +59,7 @@ def files(
 
     ``contents``, by file name, are written to ``folder``.
     """
-    for file, content in contents.items():
-        (folder / file).write_bytes(content)
-    found = assets.of_files(folder, [(file, sha256_bytes(content)) for file, content in contents.items()])
+    found = written(folder, contents)
     page = resources.root("templates") / name
     found |= assets.of_files(page, [("index.html", sha256_file(page / "index.html"))])
     runtime = assets.of_files(dist.folder, [(file, dist.files[file]) for file in variant.files])
@@ -68,6 +70,13 @@ def files(
     return found | {f"app/{file}": asset for file, asset in app.items()}
 
 
+def written(folder: Path, contents: Mapping[str, bytes]) -> dict[str, Asset]:
+    """Write ``contents``, by file name, to ``folder`` and return them to be served."""
+    for file, content in contents.items():
+        (folder / file).write_bytes(content)
+    return assets.of_files(folder, [(file, sha256_bytes(content)) for file, content in contents.items()])
+
+
 class Reports:
     """What an open page says, one after another."""
 
@@ -75,11 +84,11 @@ class Reports:
         self._heard: asyncio.Queue[Report] = asyncio.Queue()
 
     async def next(self, seconds: float) -> Report:
-        """Return the next report; ``DIED`` when the page crashed, or says nothing for ``seconds``."""
+        """Return the next report; ``DIED`` when the page crashed, ``SILENT`` when it says nothing for ``seconds``."""
         try:
             return await asyncio.wait_for(self._heard.get(), seconds)
         except TimeoutError:
-            return Report(DIED, {"error": f"no answer within {seconds:g} s"})
+            return Report(SILENT, {"error": f"no answer within {seconds:g} s"})
 
     async def take(self, kind: str, document: str, tensors: str) -> None:
         """Take what the page calls with."""
@@ -90,21 +99,30 @@ class Reports:
 
 
 @asynccontextmanager
-async def opened(browser: Chromium, url: str, name: str) -> AsyncIterator[Reports]:
+async def opened(
+    browser: PlaywrightBrowser,
+    url: str,
+    name: str,
+    answers: Mapping[str, Callable[[], Awaitable[Any]]] | None = None,
+    **settings: Any,
+) -> AsyncIterator[Reports]:
     """Open the page ``name`` in a tab with a fresh profile for as long as the block runs.
 
-    Raises ParityError when it cannot be opened.
+    ``answers``: functions that the page may call, by their names there, for something that JSON holds. ``settings``:
+    those of Playwright's ``new_page``. Raises ParityError when it cannot be opened.
     """
     reports = Reports()
-    page = await browser.new_page()
+    page = await browser.new_page(**settings)
     page.on("crash", lambda _: reports.end(_CRASHED))
     page.on("close", lambda _: reports.end(_CRASHED))
     browser.on("disconnected", lambda _: reports.end("the browser ended"))
     await page.expose_function("edgekitReport", reports.take)
+    for called, answer in (answers or {}).items():
+        await page.expose_function(called, answer)
     try:
         await page.goto(url, wait_until="commit")
     except PlaywrightError as error:
-        raise ParityError(f"The {name} page could not be opened: {chromium.first_line(error)}") from error
+        raise ParityError(f"The {name} page could not be opened: {tab.first_line(error)}") from error
     yield reports
     try:
         await asyncio.wait_for(page.close(), _CLOSE_SECONDS)

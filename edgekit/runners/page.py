@@ -4,9 +4,10 @@ import asyncio
 import secrets
 import signal
 import tempfile
+import threading
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ LOOPBACK = "127.0.0.1"
 ENDED = "The browser, or its tab, ended before the page answered."
 LINE_CHARACTERS = 500
 
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 _PLACEMENT_SHARE = 0.8  # of the time that the page has for its whole answer
 
 _LIMITS = InboxLimits()
@@ -43,7 +45,8 @@ class Ask:
 
     ``cases`` None: all; ``variant`` None: the page takes the first that the browser can run; ``threads`` None: as the
     target says. ``repeats``: timed runs after the first. ``timeout_seconds`` is for everything after the browser has
-    started. ``placement``: whether to find out which execution provider got which node, in a session more.
+    started. ``placement``: whether to find out which execution provider got which node, in a session more. ``again``:
+    whether to look if the same is said twice, where that is cheap; ``soak``: how often one case runs, to see it drift.
     """
 
     cases: Sequence[str] | None = None
@@ -52,6 +55,8 @@ class Ask:
     repeats: int = 5
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     placement: bool = True
+    again: bool = True
+    soak: int = 0
 
     def query(self, run: str) -> str:
         """Return the page's query; ``run`` is the id that the record must bring back."""
@@ -64,6 +69,10 @@ class Ask:
             asked["cases"] = ",".join(self.cases)
         if self.placement:  # seconds since the page was opened: the record must not come too late for it
             asked["placement"] = str(int(_PLACEMENT_SHARE * self.timeout_seconds))
+        if self.again:
+            asked["again"] = "1"
+        if self.soak:
+            asked["soak"] = str(self.soak)
         return urlencode(asked)
 
 
@@ -190,27 +199,52 @@ def require_gpu(record: RunRecord, gpu: Gpu) -> RunRecord:
 
 
 def until_interrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Run ``work`` in a loop of its own; Ctrl-C cancels it once, and a second one cannot cut its clean-up short.
+    """Run ``work`` in a loop of its own; Ctrl-C or SIGTERM cancels it once, and a second cannot cut its clean-up short.
 
-    asyncio's own handling raises inside the clean-up on the second Ctrl-C, and then waits for the driver for ever.
+    asyncio's own handling raises inside the clean-up on the second Ctrl-C, and waits for the driver for ever. It also
+    writes out what ``work`` returned, to find no name for its handler: seconds, where that is thousands of arrays.
     """
     interrupted = False
 
     async def guarded() -> T:
-        task = asyncio.ensure_future(work)
+        task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
 
         def interrupt() -> None:
             nonlocal interrupted
             if not interrupted:
                 interrupted = True
+                # What the driver's own tasks then run into, as the browser goes, is nobody's business.
+                loop.set_exception_handler(lambda _loop, _context: None)
                 task.cancel()
 
-        # Not on Windows, and not outside the main thread: there the default has to do.
-        with suppress(NotImplementedError, ValueError, RuntimeError):
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
+        for number in _INTERRUPTS:
+            # Not on Windows, and not outside the main thread: there the default has to do.
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(number, interrupt)
         return await task
 
+    with _handlers_kept():
+        try:
+            return asyncio.run(guarded())
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+        except Exception:
+            # The terminal tells the browser too, which may be gone before the work hears of it.
+            if interrupted:
+                raise KeyboardInterrupt from None
+            raise
+
+
+@contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """Put back what handled interrupts: a loop that closes leaves the defaults, which for SIGTERM end the process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
     try:
-        return asyncio.run(guarded())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:  # None: it was not set from Python
+                signal.signal(number, handler)

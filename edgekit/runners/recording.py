@@ -3,6 +3,7 @@
 The same page says what a trimmed runtime, or the stock one, does with the same cases.
 """
 
+import asyncio
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -15,20 +16,22 @@ from playwright.async_api import Browser as Chromium
 from edgekit.bundle.open import Bundle, open_bundle
 from edgekit.errors import ParityError
 from edgekit.progress import Progress, silent
-from edgekit.records import tensors
+from edgekit.records import settings, tensors
 from edgekit.records.run_record import Adapter
 from edgekit.records.tensors import Value
 from edgekit.runners import browsers, chromium, own_page, page, tab
 from edgekit.runners.browsers import Gpu
 from edgekit.runners.own_page import Report
 from edgekit.runtime.dist import RuntimeDist
-from edgekit.runtime.pins import Variant
+from edgekit.runtime.pins import AdapterName, Variant
 from edgekit.runtime.recording import Recording, of_bits
 from edgekit.serve import assets
 from edgekit.serve.app import create_static_app
 from edgekit.serve.server import serving
 
 _SILENCE_SECONDS = 300.0
+# How web/src/recording/spoiled.js names the steps with values that may make any runtime trap.
+_WRONG_VALUES = "wrong values of "
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,9 @@ class Job:
 
     ``dist``: its folder holds the files of ``variant``, whose wasm records (``recording``), is trimmed
     (``miss_address``: where its stubs say that one was called), or is the stock one (neither). ``worker``: the runtime
-    lives in a worker, as it does in a bundle's page wherever a worker starts.
+    lives in a worker, as it does in a bundle's page wherever a worker starts. ``verbose``: a session is only created,
+    and says where it puts the nodes. ``posing_as``: what the GPU's adapter is to call itself; a session is created and
+    the first case is run, and that is all.
     """
 
     variant: Variant
@@ -46,6 +51,8 @@ class Job:
     threads: int = 1
     worker: bool = True
     miss_address: int | None = None
+    verbose: bool = False
+    posing_as: AdapterName | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +61,7 @@ class Step:
 
     ``case_id``: of the golden case whose ``outputs`` these are. ``trapped``: the WebAssembly did, and this was the last
     step. ``functions``: the code indices of those entered since the step before; none where the runtime does not
-    record.
+    record. ``branches``: the same by the numbers of their flags.
     """
 
     name: str
@@ -64,6 +71,7 @@ class Step:
     case_id: str | None
     outputs: tuple[Value, ...]
     functions: frozenset[int]
+    branches: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +92,19 @@ class RecordedRun:
     end: Literal["done", "stopped", "hangs"]
 
     @property
+    def trapped(self) -> bool:
+        """Whether a step trapped that no page of the model's own would take: not the last ones, with wrong values."""
+        return self.end != "done" and not (self.steps and self.steps[-1].name.startswith(_WRONG_VALUES))
+
+    @property
     def functions(self) -> frozenset[int]:
         """The code indices of all functions that were entered."""
         return frozenset[int]().union(*(step.functions for step in self.steps))
+
+    @property
+    def branches(self) -> frozenset[int]:
+        """The branches that were entered, by the numbers of their flags, from 0."""
+        return frozenset[int]().union(*(step.branches for step in self.steps))
 
     @property
     def outputs(self) -> Mapping[str, tuple[Value, ...]]:
@@ -96,6 +114,11 @@ class RecordedRun:
             if step.case_id is not None and step.outcome == "done":
                 found.setdefault(step.case_id, step.outputs)
         return found
+
+    @property
+    def failing(self) -> str | None:
+        """What the first golden case said that did not come to a good end; None: all did, or there was no session."""
+        return next((step.error for step in self.steps if step.case_id is not None and step.outcome != "done"), None)
 
     @property
     def failures(self) -> Mapping[str, str]:
@@ -127,10 +150,13 @@ def record_all(
     *,
     browser_path: Path | None = None,
     gpu: Gpu = "auto",
+    at_once: int = 1,
     silence_seconds: float = _SILENCE_SECONDS,
     progress: Progress = silent,
 ) -> tuple[RecordedRun, ...]:
     """Do ``jobs`` with ``bundle`` (or the folder of one), each in a fresh page of one browser; a run for each.
+
+    ``at_once``: how many pages are open at the same time; with more than one the milliseconds of a step say nothing.
 
     Every golden case is run, the first one again; then runs and session creations are made to fail, for onnxruntime's
     ways to say no are to be kept; then the session is released and created again. ``silence_seconds``: a page that
@@ -143,24 +169,40 @@ def record_all(
     opened = bundle if isinstance(bundle, Bundle) else open_bundle(bundle)
     for job in jobs:
         job.dist.require([job.variant])
-    return page.until_interrupted(_run(opened, jobs, browser_path, gpu, silence_seconds, progress))
+    return page.until_interrupted(_run(opened, jobs, browser_path, gpu, at_once, silence_seconds, progress))
 
 
 async def _run(
-    bundle: Bundle, jobs: Sequence[Job], browser_path: Path | None, gpu: Gpu, silence_seconds: float, progress: Progress
+    bundle: Bundle,
+    jobs: Sequence[Job],
+    browser_path: Path | None,
+    gpu: Gpu,
+    at_once: int,
+    silence_seconds: float,
+    progress: Progress,
 ) -> tuple[RecordedRun, ...]:
     progress("Starting the browser")
-    runs = []
+    places = asyncio.Semaphore(at_once)
     async with tab.driver() as playwright:
         program = browsers.find(browser_path, chromium.own_path(playwright))
         async with chromium.launched(playwright, program, gpu) as browser:
-            for number, job in enumerate(jobs):
-                progress(f"Running the golden cases ({_said(job)})", number / len(jobs))
-                runs.append(await _do(browser, bundle, job, silence_seconds))
-    return tuple(runs)
+
+            async def do(number: int, job: Job) -> RecordedRun:
+                async with places:
+                    progress(f"Running the golden cases ({_said(job)})", number / len(jobs))
+                    return await _do(browser, bundle, job, silence_seconds)
+
+            tasks = [asyncio.create_task(do(number, job)) for number, job in enumerate(jobs)]
+            try:
+                return tuple(await asyncio.gather(*tasks))
+            finally:  # after the first that broke, the browser goes, and what the others say of that is no news
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _do(browser: Chromium, bundle: Bundle, job: Job, silence_seconds: float) -> RecordedRun:
+    session = bundle.manifest.sessions.get(job.variant.id)
     stated = {
         "runtime": own_page.runtime_urls(job.variant, job.dist),
         "execution_provider": job.variant.execution_provider,
@@ -168,6 +210,10 @@ async def _do(browser: Chromium, bundle: Bundle, job: Job, silence_seconds: floa
         "worker": job.worker,
         "recording": None if job.recording is None else asdict(job.recording),
         "miss_address": job.miss_address,
+        "verbose": job.verbose,
+        "posing_as": None if job.posing_as is None else asdict(job.posing_as),
+        # As the bundle's page creates it, so that what these settings need is recorded too.
+        "session": None if session is None else settings.to_json(session),
     }
     with tempfile.TemporaryDirectory(prefix="edgekit-recording-") as name:
         contents = {"job.json": json.dumps(stated).encode()}
@@ -179,7 +225,7 @@ async def _do(browser: Chromium, bundle: Bundle, job: Job, silence_seconds: floa
                 seconds = own_page.START_SECONDS
                 while not heard or heard[-1].kind not in ("ended", "hangs"):
                     heard.append(await reports.next(seconds))
-                    if heard[-1].kind in ("broken", own_page.DIED):
+                    if heard[-1].kind in ("broken", own_page.DIED, own_page.SILENT):
                         raise _broken(job, heard)
                     seconds = silence_seconds
     return _conclude(job, heard)
@@ -205,7 +251,10 @@ def _conclude(job: Job, heard: Sequence[Report]) -> RecordedRun:
 def _step(report: Report) -> Step:
     document = report.document
     arrays = tensors.decode(report.tensors, "The recording")
-    bits = arrays.get("functions")
+    functions, branches = (
+        of_bits(bits.tobytes()) if (bits := arrays.get(name)) is not None else frozenset[int]()
+        for name in ("functions", "branches")
+    )
     return Step(
         document["name"],
         document["outcome"],
@@ -213,7 +262,8 @@ def _step(report: Report) -> Step:
         document["ms"],
         document["case_id"],
         tensors.join(document["outputs"], arrays),
-        frozenset() if bits is None else of_bits(bits.tobytes()),
+        functions,
+        branches,
     )
 
 
@@ -227,4 +277,7 @@ def _broken(job: Job, heard: Sequence[Report]) -> ParityError:
 
 
 def _said(job: Job) -> str:
-    return f"variant {job.variant.id}, {job.threads} thread{'' if job.threads == 1 else 's'}"
+    more = ", verbose" if job.verbose else ""
+    if job.posing_as is not None:
+        more += f", as on {job.posing_as.vendor} {job.posing_as.architecture}"
+    return f"variant {job.variant.id}, {job.threads} thread{'' if job.threads == 1 else 's'}{more}"

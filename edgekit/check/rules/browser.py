@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from edgekit.check.rule import Hit, rule
 from edgekit.check.subject import Subject
 from edgekit.facts.types import type_text
-
-_WEB = "web"
+from edgekit.targets.options import WEB
 
 
 @rule("non-tensor-input", "error")
 def non_tensor_input(subject: Subject) -> Iterator[Hit]:
     """An input that a browser cannot give."""
-    if subject.target.kind != _WEB:
+    if subject.target.kind != WEB:
         return
     for info in subject.proto.graph.input:
         which = info.type.WhichOneof("value")
@@ -27,7 +26,7 @@ def non_tensor_input(subject: Subject) -> Iterator[Hit]:
 @rule("non-tensor-output", "warning")
 def non_tensor_output(subject: Subject) -> Iterator[Hit]:
     """An output that a browser cannot read."""
-    if subject.target.kind != _WEB:
+    if subject.target.kind != WEB:
         return
     makers = {output: placed for placed in subject.nodes for output in placed.node.output}
     for info in subject.proto.graph.output:
@@ -50,7 +49,7 @@ def non_tensor_output(subject: Subject) -> Iterator[Hit]:
 @rule("string-tensor", "note")
 def string_tensor(subject: Subject) -> Iterator[Hit]:
     """Text goes in or comes out."""
-    if subject.target.kind != _WEB:
+    if subject.target.kind != WEB:
         return
     for info in (*subject.proto.graph.input, *subject.proto.graph.output):
         if type_text(info.type) == "tensor(string)":

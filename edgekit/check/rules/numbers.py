@@ -11,6 +11,7 @@ from edgekit.check.rule import Hit, rule
 from edgekit.check.subject import Placed, Subject, attributes
 from edgekit.errors import ModelError
 from edgekit.facts.types import dtype_name
+from edgekit.figures import figure
 from edgekit.model import external_data, walk
 from edgekit.model.io import LoadedModel, to_array
 from edgekit.records.tensors import Array
@@ -132,7 +133,7 @@ def float16_range(subject: Subject) -> Iterator[Hit]:
         name, node, _ = max(large, key=lambda each: each[2].largest)
         yield Hit(
             f"{_tensors(len(large))} values beyond float16's largest, 65,504, up to "
-            f"{max(found.largest for *_, found in large):.3g}: in float16 they become infinite.",
+            f"{figure(max(found.largest for *_, found in large))}: in float16 they become infinite.",
             node,
             name,
             fix,

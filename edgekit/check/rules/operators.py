@@ -92,7 +92,7 @@ def operator_refused(subject: Subject) -> Iterator[Hit]:
         for typed, nodes in _answering(subject, provider, "refused"):
             yield Hit(
                 f"{provider.runtime} on {provider.id} refuses {typed} at opset "
-                f"{subject.opsets[nodes[0].domain]}: measured{_others(nodes)}.{provider.then}",
+                f"{subject.opsets[nodes[0].domain]}: measured{provider.source}{_others(nodes)}.{provider.then}",
                 nodes[0].name,
                 fix="Export it with another operator or data type (float64 to float32, say)."
                 + (" Or name a target that runs it." if provider.gpu and not provider.fallbacks else ""),
@@ -107,7 +107,7 @@ def operator_wrong(subject: Subject) -> Iterator[Hit]:
         for typed, nodes in _answering(subject, provider, "wrong"):
             yield Hit(
                 f"{provider.runtime} on {provider.id} gives wrong answers for {typed} in every standard case that was "
-                f"measured{_others(nodes)}.",
+                f"measured{provider.source}{_others(nodes)}.",
                 nodes[0].name,
                 fix="'edgekit build' and 'edgekit parity' show whether it matters here.",
             )
@@ -120,6 +120,8 @@ def operator_unmeasured(subject: Subject) -> Iterator[Hit]:
         if provider.measured is None:
             yield Hit(f"Nothing was measured of {provider.runtime} on {provider.id}: its operators are not checked.")
             continue
+        if provider.stand_in:
+            yield _not_on_a_device(provider)
         found = [
             placed
             for kind, nodes in subject.kinds.items()
@@ -130,11 +132,20 @@ def operator_unmeasured(subject: Subject) -> Iterator[Hit]:
             listed = list(dict.fromkeys(placed.operator for placed in found))
             more = f" and {len(listed) - 12} more" if len(listed) > 12 else ""
             yield Hit(
-                f"Nothing certain was measured of {provider.runtime} on {provider.id} for these opsets and data types "
-                f"of {', '.join(listed[:12])}{more}.",
+                f"Nothing certain was measured of {provider.stand_in or provider.runtime} on {provider.id} for these "
+                f"opsets and data types of {', '.join(listed[:12])}{more}.",
                 found[0].name,
                 fix="'edgekit build' and 'edgekit parity' find out for this model.",
             )
+
+
+def _not_on_a_device(provider: Provider) -> Hit:
+    others = " and ".join(variant for variant in provider.variants if variant != provider.id)
+    own = f" Kernels of {others} itself were not measured." if others else ""
+    return Hit(
+        f"{provider.runtime} itself was not measured. Its operators were looked up among those{provider.source}.{own}",
+        fix="'edgekit parity' on a device finds out for this model.",
+    )
 
 
 def _on_cpu(subject: Subject, provider: Provider) -> dict[Kind, list[Placed]]:
