@@ -1,7 +1,7 @@
 """Whether a bundle may be written at a place: only where nothing is, or where a bundle is and may be replaced."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -63,5 +63,25 @@ def check_outside_bundles(place: Path) -> None:
             )
 
 
+def check_takes_files(folder: Path) -> None:
+    """Raise UsageError when files cannot be written into ``folder``, or would be files too many in a bundle."""
+    check_outside_bundles(folder / "any file")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file, not a folder.", hint=_ELSEWHERE)
+
+
 def _is_inside(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def check_beside(path: Path, *, force: bool, ours: Callable[[Path], bool]) -> None:
+    """Refuse a file beside the bundle that may not be written: one that is there, but for ``ours`` with ``force``.
+
+    ``ours``: whether a file is what an earlier build wrote there. Raises UsageError.
+    """
+    if not path.is_symlink() and not path.exists():
+        return
+    if path.is_symlink() or not path.is_file() or not ours(path):
+        raise UsageError(f"{path} is there, and no build of edgekit wrote it: it is kept.", hint=_ELSEWHERE)
+    if not force:
+        raise UsageError(f"{path} is there already.", hint="--force replaces it; or choose another folder with -o.")

@@ -8,15 +8,19 @@ from pathlib import Path
 
 from edgekit.errors import BundleError, UsageError
 from edgekit.files import sha256_bytes, sha256_file
-from edgekit.records import cases
+from edgekit.records import cases, strength
 from edgekit.records import manifest as manifests
 from edgekit.records.cases import CaseSet
 from edgekit.records.manifest import FileEntry, Manifest
+from edgekit.records.strength import Strength
+from edgekit.targets.options import ANDROID
 
 CASES = "cases/cases.json"
 TENSORS = "cases/cases.safetensors"
 _MAX_MANIFEST_BYTES = 16 << 20
 _MAX_NAMES = 10
+# Of Gradle and Android Studio.
+_WORK = frozenset({"build", ".gradle", ".idea", ".kotlin", "local.properties"})
 _AGAIN = "Build the bundle again; --force replaces it."
 
 
@@ -48,6 +52,17 @@ def open_bundle(folder: Path, *, verify: bool = True) -> Bundle:
     return Bundle(folder.absolute(), manifest, sha256_bytes(data))
 
 
+def require_kind(bundle: Bundle, kind: str, command: str) -> Bundle:
+    """Return ``bundle``. Raises UsageError where it is of another kind than the one that ``command`` works on."""
+    if bundle.manifest.kind != kind:
+        raise UsageError(
+            f"'edgekit {command}' works on bundles of kind '{kind}'; {bundle.folder} is of kind "
+            f"'{bundle.manifest.kind}'.",
+            hint="'edgekit parity' replays the golden cases of bundles of every kind.",
+        )
+    return bundle
+
+
 def load_cases(bundle: Bundle) -> CaseSet:
     """Read the golden cases of a bundle. Raises BundleError when they are not there or do not fit the contract."""
     try:
@@ -57,6 +72,18 @@ def load_cases(bundle: Bundle) -> CaseSet:
         raise BundleError(f"The golden cases of {bundle.folder} cannot be read: {error}.", hint=_AGAIN) from error
     except UsageError as error:
         raise BundleError(f"The golden cases of {bundle.folder} are damaged: {error.message}", hint=_AGAIN) from error
+
+
+def load_strength(bundle: Bundle) -> Strength | None:
+    """Read how strong the golden cases of a bundle are; None where its build did not measure it. Raises BundleError."""
+    if all(entry.path != strength.NAME for entry in bundle.manifest.files):
+        return None
+    try:
+        return strength.from_json(json.loads((bundle.folder / strength.NAME).read_bytes()))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BundleError(f"{strength.NAME} of {bundle.folder} cannot be read: {error}.", hint=_AGAIN) from error
+    except UsageError as error:
+        raise BundleError(f"{strength.NAME} of {bundle.folder} is damaged: {error.message}", hint=_AGAIN) from error
 
 
 def foreign_files(bundle: Bundle) -> tuple[str, ...]:
@@ -109,7 +136,7 @@ def _check_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def _check_files(folder: Path, manifest: Manifest) -> None:
-    there = dict(_walk(folder))
+    there = {path: regular for path, regular in _walk(folder) if not _is_work(manifest, path)}
     there.pop(manifests.NAME, None)
     problems = {
         "changed": [e.path for e in manifest.files if there.get(e.path) is True and not _is_same(folder / e.path, e)],
@@ -120,6 +147,11 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
     said = [f"{kind}: {_names(paths)}" for kind, paths in problems.items() if paths]
     if said:
         raise BundleError(f"The files of {folder} are not those of its manifest. {'; '.join(said)}.", hint=_AGAIN)
+
+
+def _is_work(manifest: Manifest, path: str) -> bool:
+    """Whether a file is what building a bundle's project leaves in it, which no device runs from there."""
+    return manifest.kind == ANDROID and path.startswith("project/") and not _WORK.isdisjoint(path.split("/"))
 
 
 def _is_same(path: Path, entry: FileEntry) -> bool:

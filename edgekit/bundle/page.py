@@ -10,7 +10,9 @@ from edgekit.bundle.open import CASES, TENSORS
 from edgekit.facts.survey import Argument, Facts
 from edgekit.golden.images import ImageOptions
 from edgekit.records import manifest as manifests
+from edgekit.records import settings
 from edgekit.records.manifest import FileEntry
+from edgekit.records.settings import SessionSettings
 from edgekit.records.tensors import NUMPY_DTYPES
 from edgekit.records.validate import validated
 from edgekit.runtime.dist import RuntimeDist
@@ -62,12 +64,14 @@ def config(
     image: ImageOptions | None = None,
     trimmed: Mapping[str, Trimmed] = MappingProxyType({}),
     nets: Sequence[Net] = (),
+    sessions: Mapping[str, SessionSettings] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the page's configuration, checked against its schema.
 
     ``files``: what is in the bundle, by path. ``external_data``: pairs of the location that the model records and the
     path in the bundle. ``image``: how the golden cases' pictures became inputs; the page treats a visitor's the same.
     ``trimmed``: by variant id, those whose runtime was trimmed; each names one of ``nets`` or none.
+    ``sessions``: by variant id, how its session is created where that is not left to onnxruntime.
     """
     model = files[model_path]
     document = {
@@ -87,7 +91,9 @@ def config(
             "outputs": [_argument(argument) for argument in facts.outputs],
         },
         "runtime": {"package": runtime.package, "version": runtime.version},
-        "variants": [_variant(files, variant, trimmed.get(variant.id)) for variant in variants],
+        "variants": [
+            _variant(files, variant, trimmed.get(variant.id), sessions.get(variant.id)) for variant in variants
+        ],
         "nets": [_net(files, net) for net in nets],
         "threads": target.runtime.threads,
         "image": None if image is None else _image(image),
@@ -120,7 +126,9 @@ def _image(options: ImageOptions) -> dict[str, Any]:
     }
 
 
-def _variant(files: Mapping[str, FileEntry], variant: Variant, trimmed: Trimmed | None) -> dict[str, Any]:
+def _variant(
+    files: Mapping[str, FileEntry], variant: Variant, trimmed: Trimmed | None, session: SessionSettings | None
+) -> dict[str, Any]:
     api, mjs, wasm = (f"runtime/{name}" for name in variant.files)
     return {
         "id": variant.id,
@@ -128,6 +136,7 @@ def _variant(files: Mapping[str, FileEntry], variant: Variant, trimmed: Trimmed 
         "needs": list(variant.needs),
         **_runtime(files, api, mjs, wasm if trimmed is None else trimmed.wasm),
         "trimmed": None if trimmed is None else {"miss_address": trimmed.miss_address, "net": trimmed.net},
+        **({} if session is None else {"session": settings.to_json(session)}),
     }
 
 

@@ -1,16 +1,16 @@
 """Device targets: one TOML file each, read into a frozen ``Target``. Nothing else in the code knows a target's name."""
 
 import math
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
-from edgekit import resources
+from edgekit import resources, tables
 from edgekit.errors import UsageError, did_you_mean
 from edgekit.records.cases import Tolerance
 from edgekit.records.tensors import NUMPY_DTYPES
+from edgekit.targets.options import KINDS, Android, Linux
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,10 @@ class Parity:
 
 @dataclass(frozen=True)
 class Target:
-    """A device target, checked and complete. ``id`` is the name of its file."""
+    """A device target, checked and complete. ``id`` is the name of its file.
+
+    ``demo``: ``edgekit demo`` builds it. ``linux``, ``android``: what targets of that kind state beside the rest.
+    """
 
     id: str
     title: str
@@ -70,6 +73,9 @@ class Target:
     parity: Parity
     tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
     gpu: Gpu = field(default_factory=Gpu)
+    demo: bool = False
+    linux: Linux = field(default_factory=Linux)
+    android: Android = field(default_factory=Android)
 
 
 def ids(folder: Path | None = None) -> tuple[str, ...]:
@@ -86,7 +92,8 @@ def load(target_id: str, folder: Path | None = None) -> Target:
             hint=f"Targets: {', '.join(known) or 'none'}. 'edgekit targets' describes them.",
         )
     document = _resolve(target_id, _folder(folder))
-    target: Target = _build(Target, {"id": target_id, **document}, f"{target_id}.toml", "")
+    target = tables.build(Target, {"id": target_id, **document}, f"{target_id}.toml")
+    _check_kind(target, document, f"{target_id}.toml")
     _check(target, f"{target_id}.toml")
     return target
 
@@ -98,33 +105,26 @@ def _folder(folder: Path | None) -> Path:
     return folder
 
 
-def _read(target_id: str, folder: Path) -> dict[str, Any]:
-    path = folder / f"{target_id}.toml"
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not valid TOML: {error}") from error
-
-
 def _resolve(target_id: str, folder: Path) -> dict[str, Any]:
     """Merge a target over the one that it extends (one level: a base that extends another is an error).
 
     A base that is not in ``folder``, or has the id of the target itself, is one of edgekit's own.
     """
-    document = _read(target_id, folder)
+    document = tables.read(folder / f"{target_id}.toml")
     base_id = document.pop("extends", None)
     if base_id is None:
         return document
+    if not isinstance(base_id, str):
+        raise UsageError(f"{target_id}.toml: 'extends' must be a text in quotes, the id of another target.")
     own = resources.root("device_targets")
     beside = set(ids(folder)) - {target_id}
     known = sorted(beside if folder == own else beside | set(ids(own)))
     if base_id not in known:
         raise UsageError(
-            f"{folder / f'{target_id}.toml'} extends '{base_id}', which is no target."
-            f"{did_you_mean(str(base_id), known)}",
+            f"{folder / f'{target_id}.toml'} extends '{base_id}', which is no target.{did_you_mean(base_id, known)}",
             hint=f"It may extend: {', '.join(known)}. Those that come with edgekit count, too.",
         )
-    base = _read(base_id, folder if base_id in beside else own)
+    base = tables.read((folder if base_id in beside else own) / f"{base_id}.toml")
     if "extends" in base:
         raise UsageError(f"{target_id}.toml extends {base_id}.toml, which extends another: only one level is allowed.")
     return _merge(base, document)
@@ -138,39 +138,19 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _build(kind: type[Any], document: Mapping[str, Any], file: str, place: str) -> Any:
-    """Make a dataclass from a table. Unknown keys are errors that name the nearest known one."""
-    hints, values = get_type_hints(kind), {}
-    known = [f.name for f in fields(kind)]
-    for key in document:
-        if key not in known:
-            raise UsageError(
-                f"{file}: unknown key '{place}{key}'.{did_you_mean(key, known)}", hint=f"Keys here: {', '.join(known)}."
-            )
-    for f in fields(kind):
-        if f.name in document:
-            values[f.name] = _value(hints[f.name], document[f.name], file, f"{place}{f.name}")
-    try:
-        return kind(**values)
-    except TypeError as error:
-        missing = [name for name in known if name not in values and f"'{name}'" in str(error)]
-        raise UsageError(f"{file}: missing key {', '.join(place + name for name in missing)}.") from error
-
-
-def _value(hint: Any, value: Any, file: str, place: str) -> Any:
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hasattr(hint, "__dataclass_fields__") and isinstance(value, dict):
-        return _build(hint, value, file, f"{place}.")
-    if origin is tuple and isinstance(value, list):
-        return tuple(_value(arguments[0], item, file, f"{place}[]") for item in value)
-    if origin is not None and issubclass(origin, Mapping) and isinstance(value, dict):
-        return {key: _value(arguments[1], item, file, f"{place}.{key}") for key, item in value.items()}
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(hint, type) and isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
-        return value
-    wanted = getattr(hint, "__name__", str(hint))
-    raise UsageError(f"{file}: '{place}' must be {wanted}, not {value!r}.")
+def _check_kind(target: Target, document: Mapping[str, Any], file: str) -> None:
+    """Refuse a kind that nothing builds, and what a target states of a kind that it is not."""
+    if target.kind not in KINDS:
+        raise UsageError(
+            f"{file}: 'kind' is '{target.kind}', which edgekit does not build.{did_you_mean(target.kind, KINDS)}",
+            hint=f"Kinds: {', '.join(KINDS)}.",
+        )
+    foreign = [kind for kind in KINDS if kind in document and kind != target.kind]
+    if foreign:
+        raise UsageError(
+            f"{file}: '{foreign[0]}' is for targets of that kind, and this one is of kind '{target.kind}'.",
+            hint="Leave the table out, or change 'kind'.",
+        )
 
 
 def _check(target: Target, file: str) -> None:

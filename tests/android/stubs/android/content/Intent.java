@@ -1,0 +1,9 @@
+package android.content;
+
+public class Intent {
+  public final String what;
+
+  public Intent(String what) {
+    this.what = what;
+  }
+}
