@@ -14,7 +14,7 @@ PYTEST_ARGS ?=
 heading = @if [ -t 1 ] && [ -z "$$NO_COLOR" ]; then printf '\n\033[1m== %s\033[0m\n' "$(1)"; else printf '\n== %s\n' "$(1)"; fi
 
 .NOTPARALLEL:
-.PHONY: help setup demo test lint types imports unit web-test pytest bench bench-trim bench-malformed conformance docs clean
+.PHONY: help setup demo test sweep lint types imports unit web-test pytest bench bench-trim bench-malformed bench-runtime conformance docs clean
 
 help:
 	@echo "make demo    set up, build the sample model, prove it in a real browser"
@@ -22,10 +22,12 @@ help:
 	@echo "make lint    ruff and eslint"
 	@echo "make types   mypy and tsc"
 	@echo "make unit    the tests that need no browser, a few seconds"
+	@echo "make sweep   the tests that 'make test' leaves out: more real models, more builds of the runtime"
 	@echo "make bench   measure, and write the results to benchmarks/results"
 	@echo "make conformance    run every conformance case on every runtime, and write the operator tables anew"
 	@echo "make bench-trim  trim many models, beside onnxsim and onnxslim"
 	@echo "make bench-malformed  give 2,000 malformed files to inspect, check and trim"
+	@echo "make bench-runtime    cut the runtime for real models and for each conformance case: sizes, times, misses"
 	@echo "make docs    write the generated pages of docs anew"
 	@echo "make clean   remove what was built and the virtual environment"
 
@@ -41,7 +43,7 @@ $(VENV)/.created: .ci/venv
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(call heading,Installing edgekit (a minute or so))
 	@$(PIP) install -c constraints.txt --upgrade pip
-	@$(PIP) install -c constraints.txt -e '.[webkit]'
+	@$(PIP) install -c constraints.txt -e '.[webkit,adb]'
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.installed web/package-lock.json web/runtime.json
@@ -59,6 +61,12 @@ $(VENV)/.dev: $(VENV)/.installed
 	@$(PIP) install -c constraints.txt --group dev
 	@touch $@
 
+# What emulates devices and makes packages for them, and what their tests need.
+$(VENV)/.devices: $(VENV)/.browser
+	$(call heading,Tools for devices)
+	@$(BIN)/edgekit doctor --install --with emulated,deb,apk,tests || echo "Tests that need what is missing are skipped."
+	@touch $@
+
 web/node_modules/.ready: $(VENV)/.installed web/package.json web/package-lock.json
 	$(call heading,Installing the tools of web)
 	@cd web && $(NODE) npm ci --loglevel=error
@@ -71,7 +79,7 @@ demo: setup
 	@$(BIN)/edgekit demo
 
 # Fast to slow; the first failure ends it. The closing line of pytest, which counts every test, comes last.
-test: setup $(VENV)/.dev web/node_modules/.ready lint types imports web-test pytest
+test: setup $(VENV)/.devices $(VENV)/.dev web/node_modules/.ready lint types imports web-test pytest
 
 lint: $(VENV)/.dev web/node_modules/.ready
 	$(call heading,Lint: ruff)
@@ -97,13 +105,19 @@ web-test: web/node_modules/.ready
 unit: $(VENV)/.dev
 	@$(BIN)/pytest tests/unit tests/contract -n $(PYTEST_WORKERS) --dist loadgroup -x $(PYTEST_ARGS)
 
-pytest: $(VENV)/.dev setup
+pytest: $(VENV)/.dev $(VENV)/.devices setup
 	$(call heading,Tests: unit$(,) contract$(,) browser$(,) real models$(,) wheel)
 	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -x $(PYTEST_ARGS)
+
+sweep: $(VENV)/.dev $(VENV)/.devices setup
+	$(call heading,Tests that only add breadth (ten minutes or more))
+	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -m sweep $(PYTEST_ARGS)
 
 bench: setup
 	$(call heading,Benchmarks)
 	@$(BIN)/python benchmarks/measure.py
+	$(call heading,Planted faults$(,) and healthy combinations (some minutes))
+	@$(BIN)/python benchmarks/planted_faults.py
 
 # Every model that the onnx package tests backends with, trimmed; then real models beside onnxsim and onnxslim.
 bench-trim: setup
@@ -115,6 +129,14 @@ bench-trim: setup
 bench-malformed: setup
 	$(call heading,Malformed files (half an hour or more))
 	@$(BIN)/python benchmarks/malformed_sweep.py
+
+bench-runtime: setup
+	$(call heading,The trimmed runtime: sizes$(,) times$(,) misses (two hours or more))
+	@for variant in wasm jspi asyncify; do \
+		for part in sizes every times suite leave-one-out; do \
+			$(BIN)/python benchmarks/runtime_trim.py $$part --variant $$variant || exit 1; \
+		done; \
+	done
 
 conformance: setup
 	$(call heading,Conformance cases on every runtime (some minutes))

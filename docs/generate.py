@@ -45,15 +45,24 @@ one level deep. Without `extends` every key is needed, but for those with a defa
 |---|---|---|
 | `extends` | text | the target that this one changes; optional |
 | `title` | text | what it is, in a line |
-| `kind` | text | what is built: `web`, a page; there is no other yet |
-| `runtime.package` | text | the package of the runtime: `onnxruntime-web` |
+| `kind` | text | what is built: `web`, a page; `linux`, a folder for a device; `android`, a Gradle project |
+| `runtime.package` | text | the package of the runtime: `onnxruntime-web`, `onnxruntime` or `onnxruntime-android` |
 | `runtime.variants` | list of text | the runtime's variants in order of preference, of VARIANTS |
 | `runtime.threads` | integer | how many threads; 0, the default: as many as the device has cores, at most four |
 | `limits.file_bytes` | integer | the largest file that its host serves; a larger one is a warning |
 | `limits.ir_version` | integer | the newest ONNX IR version that it runs |
 | `limits.opset` | integer | the newest ONNX opset that it runs |
 | `tolerance.DTYPE` | table | `{ relative = N, absolute = N }`, both 0 or more; a dtype without one must be equal |
-| `parity.runner` | text | the browser that parity drives, of RUNNERS |
+| `parity.runner` | text | the browser that parity drives, of RUNNERS; or `emulated`, `adb`, which reach devices |
+| `linux.machine` | text | the processor, as `uname -m` says it |
+| `linux.systems` | list of text | systems it may run, as /etc/os-release has them: `id` or `id:codename`; empty: any |
+| `linux.pythons` | list of text | versions of Python that those systems have; wheels of each travel |
+| `linux.cores` | list of integer | the cores that inference is pinned to; empty: any |
+| `linux.cpu` | text | the processor's name, for wheels that crash on it and for emulation, such as `cortex-a72` |
+| `linux.memory_max_bytes` | integer | what the service may take; 0, the default: no bound |
+| `android.abis` | list of text | the processors that an Android app has native code for |
+| `android.min_sdk`, `android.target_sdk` | integer | API levels of Android |
+| `android.page` | text | the web target whose page `--apk` shows |
 
 The execution provider of the first variant is the one that parity asks for: when another one runs, the verdict is
 "refused", or with `--allow-fallback` "passed" for that variant alone.

@@ -20,6 +20,7 @@ from edgekit.progress import Progress, silent
 from edgekit.records.run_record import Adapter
 from edgekit.runners import browsers, probe, tab
 from edgekit.runners.browsers import CHROMIUM, ENGINES, FIREFOX, WEBKIT, Browser, Engine, Gpu, apt_line
+from edgekit.runners.toolsets import TOOL_SETS
 from edgekit.runtime import cache
 from edgekit.serve import app as serve_app
 from edgekit.serve import assets
@@ -80,6 +81,15 @@ class RuntimeReport:
 
 
 @dataclass(frozen=True)
+class ToolSetReport:
+    """Programs that some uses need. ``missing``: the Debian packages that are not there; empty: all is."""
+
+    id: str
+    purpose: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Problem:
     """Something that is missing, and the line that mends it."""
 
@@ -97,6 +107,7 @@ class Report:
     browsers: tuple[BrowserReport, ...]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
+    tool_sets: tuple[ToolSetReport, ...] = ()
 
     @property
     def has_browser(self) -> bool:
@@ -126,6 +137,7 @@ def examine(browser_path: Path | None = None, *, progress: Progress = silent) ->
         browsers=reports,
         problems=(*_problems(tools, runtime, reports), *problems),
         notes=notes(reports),
+        tool_sets=tuple(ToolSetReport(one.id, one.purpose, one.missing) for one in TOOL_SETS),
     )
 
 

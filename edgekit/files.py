@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,14 @@ if sys.platform != "win32":
 
 _CHUNK_BYTES = 1 << 20
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
-_LOCK = ".lock"
+# Lies in a temporary folder while it is filled.
+LOCK = ".lock"
+# What a tool leaves of a full disk: some remove what they began before they say that they failed.
+_FULL_BYTES = 1 << 20
+
+# Given a folder that is whole and not in its place yet, makes of it the files that belong beside it: by their places,
+# where each lies until then.
+Beside = Callable[[Path], Mapping[Path, Path]]
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -55,11 +62,42 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise _explained(error, path) from error
 
 
+@contextmanager
+def full_disk(path: Path) -> Iterator[None]:
+    """Turn a full disk, on the way to ``path``, into a LimitError; other errors of the system pass as they are."""
+    try:
+        yield
+    except OSError as error:
+        if is_full_disk(error):
+            raise _full(path) from error
+        raise
+
+
+def is_full_disk(error: OSError) -> bool:
+    """Whether an error says that a disk, or a user's share of it, is full; also one that tells of several files."""
+    return error.errno in _NO_SPACE or (isinstance(error, shutil.Error) and _says_full(str(error)))
+
+
+def check_space(path: Path, said: str, folder: Path) -> None:
+    """Raise LimitError where a tool that wrote into ``folder``, for ``path``, failed because the disk is full.
+
+    ``said``: its words. Some say nothing of it, so the space that is left counts as well.
+    """
+    if _says_full(said) or shutil.disk_usage(folder).free < _FULL_BYTES:
+        raise _full(path)
+
+
+def _says_full(said: str) -> bool:
+    return any(words in said for words in ("No space left on device", "Disk quota exceeded"))
+
+
+def _full(path: Path) -> LimitError:
+    return LimitError(f"The disk is full: cannot write {path}.", hint="Free some space, then run the command again.")
+
+
 def _explained(error: OSError, path: Path) -> Exception:
-    if error.errno in _NO_SPACE:
-        return LimitError(
-            f"The disk is full: cannot write {path}.", hint="Free some space, then run the command again."
-        )
+    if is_full_disk(error):
+        return _full(path)
     if error.errno == errno.EFBIG:
         return LimitError(
             f"The file system, or the limit of this process, does not allow files that large: cannot write {path}.",
@@ -117,27 +155,50 @@ def glob_escape(name: str) -> str:
     return "".join(f"[{character}]" if character in "*?[" else character for character in name)
 
 
-def replace_folder(destination: Path, fill: Callable[[Path], None]) -> None:
+def replace_folder(destination: Path, fill: Callable[[Path], None], beside: Beside | None = None) -> None:
     """Make ``destination`` anew: ``fill`` writes a temporary folder beside it, which then takes its place.
 
     When ``fill`` raises, or the process dies, the old folder is intact; what a killed run left is removed by the next.
-    Two processes at once may do this for the same destination: each puts a whole folder in place, the last one stays.
+    ``beside``: makes the files that belong to the folder before anything is replaced. The old ones go before the folder
+    is replaced, and the new ones come after it: whoever is killed between leaves none, which is seen, and never those
+    of another folder, which is not. Two processes at once may do this for the same destination: each puts a whole
+    folder in place, the last one stays.
     Raises LimitError when the disk is full, UsageError when the place cannot be written.
     """
     destination = Path(os.path.realpath(destination))  # a link stays a link, and what it leads to is replaced
     with disk_errors(destination), temporary_folder(destination) as temporary:
         fill(temporary)
+        files = beside(temporary) if beside is not None else {}
         with _locked_folder(destination.parent):
-            (temporary / _LOCK).unlink()
+            (temporary / LOCK).unlink()
+            for place in files:
+                place.unlink(missing_ok=True)
             _swap(temporary, destination)
+            for place, made in files.items():
+                _move(made, place)
+
+
+def _move(made: Path, place: Path) -> None:
+    """Put a file in its place, whole or not at all, also on another disk (where the folder's name is a link)."""
+    try:
+        made.replace(place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with temporary_folder(place) as folder:
+            shutil.copyfile(made, folder / place.name)
+            (folder / place.name).replace(place)
 
 
 @contextmanager
-def temporary_folder(destination: Path) -> Iterator[Path]:
+def temporary_folder(destination: Path, *, alone: bool = False) -> Iterator[Path]:
     """Make a hidden folder beside ``destination``, on the same file system, and hold its lock until it is removed.
 
     The lock, which the system drops when a process ends however it ends, tells work in progress from what a killed run
     left. A process's number would not: it is used again by others, in containers within minutes.
+
+    ``alone``: raise UsageError where another holds such a folder for the same destination: of what it writes beside
+    that and what is written here, the last of each would stay, and they would not belong together.
 
     Raises LimitError when the disk is full, UsageError when the place cannot be written.
     """
@@ -146,9 +207,14 @@ def temporary_folder(destination: Path) -> Iterator[Path]:
         destination.parent.mkdir(parents=True, exist_ok=True)
         with _locked_folder(destination.parent):
             _recover(destination)
-            _remove_stale(destination)
+            others = _remove_stale(destination)
+            if alone and others:
+                raise UsageError(
+                    f"Another command writes {destination} at this moment.",
+                    hint=f"Wait until it has ended, or choose another output. (If there is none, remove {others[0]}.)",
+                )
             temporary.mkdir()
-            lock = (temporary / _LOCK).open("wb")
+            lock = (temporary / LOCK).open("wb")
             _try_lock(lock.fileno())
     try:
         yield temporary
@@ -157,17 +223,22 @@ def temporary_folder(destination: Path) -> Iterator[Path]:
         lock.close()
 
 
-def _remove_stale(destination: Path) -> None:
+def _remove_stale(destination: Path) -> list[Path]:
+    """Remove what killed runs left; return the folders of those that still run."""
+    others = []
     for folder in destination.parent.glob(f".{glob_escape(destination.name)}.????????.tmp"):
         if folder.is_symlink() or not folder.is_dir():
             continue
         try:
-            with (folder / _LOCK).open("rb") as lock:
+            with (folder / LOCK).open("rb") as lock:
                 stale = _try_lock(lock.fileno())
         except FileNotFoundError:
             stale = True  # killed after the swap: this is the old folder
         if stale:
             shutil.rmtree(folder, ignore_errors=True)
+        else:
+            others.append(folder)
+    return others
 
 
 @contextmanager

@@ -1,36 +1,41 @@
 """The library's front door: the stages strung together. The command line calls these functions and prints."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edgekit import parity, resources, runtime_trim
-from edgekit.bundle import sizes, web
+from edgekit import parity, resources
+from edgekit.bundle import sizes
 from edgekit.bundle.destination import check as check_destination
 from edgekit.bundle.open import open_bundle
-from edgekit.bundle.runtime_files import CutRuntimes, NetChoice
 from edgekit.bundle.sizes import FileSizes
 from edgekit.check import run as checking
 from edgekit.check.finding import Finding
 from edgekit.check.run import CheckReport
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts import survey as facts
-from edgekit.files import temporary_folder
+from edgekit.files import Beside, full_disk, json_bytes, temporary_folder
 from edgekit.golden import make as golden
 from edgekit.golden.make import CaseOptions
+from edgekit.kinds import android, linux, web
+from edgekit.kinds.config import BuildConfig, Parts, SizeRow, Write
 from edgekit.model import io as model
+from edgekit.model.io import LoadedModel
 from edgekit.parity import ParityOptions, ParityResult
 from edgekit.progress import Progress, silent
+from edgekit.records import strength as strengths
 from edgekit.records.cases import CaseSet, Grade
-from edgekit.runtime import pins
-from edgekit.runtime.dist import RuntimeDist
-from edgekit.runtime.locate import locate
-from edgekit.runtime.pins import Variant
-from edgekit.runtime_trim import Missed, Misses, RuntimeSize, TrimmedVariant, missed
+from edgekit.records.strength import Strength
+from edgekit.repair import run as repairing
+from edgekit.repair.result import Repair
+from edgekit.repair.search import RepairOptions
+from edgekit.runtime_trim import RuntimeSize
+from edgekit.strength import choose, measure
+from edgekit.strength.measure import Outcomes
 from edgekit.targets import load as targets
 from edgekit.targets.load import Target
+from edgekit.targets.options import ANDROID, LINUX, WEB
 from edgekit.trim import run as trimming
 from edgekit.trim import ship
 from edgekit.trim.plan import Plan
@@ -38,33 +43,6 @@ from edgekit.trim.run import TrimOptions
 from edgekit.trim.ship import Shipped
 
 SAMPLE_MODEL = "digits"
-_WEB = "web"
-
-
-@dataclass(frozen=True)
-class BuildConfig:
-    """What ``build`` needs to know.
-
-    ``runtime``: an onnxruntime-web dist folder instead of the pinned one. ``title``: what the page shows; default: the
-    model file's name without its ending. ``force``: replace a bundle that is there. ``trim``: ship a trimmed model
-    where that is proven. ``trim_runtime``: ship a runtime cut to what the model needs, where that is proven; ``net``:
-    which stock runtime then serves a miss. ``profiles``: run records of devices that missed functions, which are kept.
-    ``browser``: the Chromium in which the model is recorded; default: one that is found.
-    """
-
-    model: Path
-    target: str
-    output: Path
-    cases: CaseOptions = field(default_factory=CaseOptions)
-    runtime: Path | None = None
-    title: str | None = None
-    force: bool = False
-    targets_dir: Path | None = None
-    trim: bool = True
-    trim_runtime: bool = True
-    net: NetChoice = "cpu"
-    profiles: tuple[Path, ...] = ()
-    browser: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +59,9 @@ class BuildResult:
     """What ``build`` made. ``left_out``: golden cases that were tried and are not in it, and why, in words.
 
     ``trim``: how the model that it ships was trimmed; None where it ships the model as it came, for ``untrimmed``.
-    ``runtimes``: what became of each variant's runtime; empty where it was not to be trimmed.
+    ``runtimes``: what became of each variant's runtime; empty where it was not to be trimmed. ``strength``: how many
+    faulty models the cases would catch; None where it was not to be measured. ``sizes``: model, runtime and code
+    beside the official packages, of kinds that have such a table. ``beside``: files that lie beside the folder.
     """
 
     folder: Path
@@ -94,6 +74,19 @@ class BuildResult:
     trim: Plan | None = None
     untrimmed: str = ""
     runtimes: tuple[RuntimeSize, ...] = ()
+    strength: Strength | None = None
+    kind: str = WEB
+    sizes: tuple[SizeRow, ...] = ()
+    beside: tuple[Path, ...] = ()
+
+
+# What builds a kind of target: called before the golden cases are made, it fetches what it needs and refuses what
+# cannot be; what it returns is called with the parts of the bundle, and writes it.
+_KINDS: Mapping[str, Callable[[BuildConfig, Target, Progress], Write]] = {
+    WEB: web.prepare,
+    LINUX: linux.prepare,
+    ANDROID: android.prepare,
+}
 
 
 def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
@@ -104,102 +97,122 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
     Raises UsageError for a target, output or option that cannot be; ModelError for a model that is broken, newer than
     the runtime, or takes no input that was tried; MissingToolError without a runtime; LimitError over a limit.
     """
-    target = targets.load(config.target, config.targets_dir)
-    if target.kind != _WEB:
-        raise UsageError(f"Target '{target.id}' is of kind '{target.kind}', which edgekit does not build yet.")
+    target = android.page_target(config, targets.load(config.target, config.targets_dir))
+    loaded = _read(config, target, progress)
+    findings = _checked(config, loaded, target, progress)
+    surveyed = facts.survey(loaded)
+    write = _KINDS[target.kind](config, target, progress)
+    seen: list[Outcomes] = []
+    improve = _improver(config, target, seen.append, progress)
+    cases = golden.make(loaded, surveyed, target, config.cases, improve=improve, progress=progress)
+    # Beside the bundle, on the same disk: a link stays a link, and weights need no copy.
+    place = Path(os.path.realpath(config.output))
+    with full_disk(config.output), temporary_folder(place, alone=True) as folder:
+        shipped = Shipped(loaded, surveyed, findings, cases)
+        if config.trim:
+            shipped = ship.choose(shipped, target, folder, config.cases.limits, progress=progress)
+        measured = _strength(config, shipped, seen if shipped.model is loaded else (), progress)
+        parts = Parts(
+            model=shipped.model,
+            facts=shipped.facts,
+            cases=shipped.cases,
+            title=config.title or config.model.stem,
+            plan=shipped.plan,
+            documents={} if measured is None else {strengths.NAME: json_bytes(strengths.to_json(measured))},
+        )
+        done = write(parts, folder)
+    return BuildResult(
+        folder=config.output,
+        target=target.id,
+        manifest_sha256=open_bundle(config.output, verify=False).manifest_sha256,
+        files=sizes.table(done.manifest),
+        cases=tuple(CaseSummary(case.id, case.origin, case.grade) for case in cases.cases),
+        left_out=cases.left_out,
+        warnings=(
+            *_check_warnings(shipped.findings),
+            *_case_warnings(cases),
+            *sizes.warnings(done.manifest, target),
+            *done.warnings,
+        ),
+        trim=shipped.plan,
+        untrimmed=shipped.reason,
+        runtimes=done.runtimes,
+        strength=measured,
+        kind=target.kind,
+        sizes=done.sizes,
+        beside=done.beside,
+    )
+
+
+def _read(config: BuildConfig, target: Target, progress: Progress) -> LoadedModel:
     progress("Reading the model")
     loaded = model.load(config.model)
     # Before the minutes of work, not after them.
     check_destination(config.output, force=config.force, sources=[loaded.path])
     model.check_limits(loaded, ir_version=target.limits.ir_version, opset=target.limits.opset)
+    return loaded
+
+
+def build_repaired(
+    config: BuildConfig, options: RepairOptions, *, progress: Progress = silent
+) -> tuple[BuildResult, Repair]:
+    """Build a bundle and, where it fails parity, repair it. Raises what ``build`` and ``edgekit.repair.run`` raise.
+
+    Where nothing cures it the bundle stays as it was built, and the status of the repair is "failed".
+    """
+    built = build(config, progress=progress)
+
+    def beside(work: Path) -> Beside | None:
+        return android.packer(config, work, progress)
+
+    done = repairing.repair(built.folder, options, browser_path=config.browser, beside=beside, progress=progress)
+    bundle = open_bundle(built.folder, verify=False)
+    apps, rows = android.packed(config) if done.status == "repaired" else (built.beside, built.sizes)
+    now = replace(
+        built,
+        beside=apps,
+        sizes=rows,
+        manifest_sha256=bundle.manifest_sha256,
+        files=sizes.table(bundle.manifest),
+        runtimes=done.runtimes if done.status == "repaired" else built.runtimes,
+    )
+    return now, done
+
+
+def _checked(config: BuildConfig, loaded: LoadedModel, target: Target, progress: Progress) -> tuple[Finding, ...]:
     progress(f"Checking the model against {target.id}")
     findings = checking.check(loaded, target, progress=progress)
     _refuse(config.model, target.id, findings)
-    surveyed = facts.survey(loaded)
-    runtime = locate(config.runtime, progress=progress)
-    variants = pins.load().chosen(target.runtime.variants, f"Target '{target.id}'")
-    reported = [_missed(path, target, variants) for path in config.profiles]
-    cases = golden.make(loaded, surveyed, target, config.cases, progress=progress)
-    # Beside the bundle, on the same disk: a link stays a link, and weights need no copy.
-    with temporary_folder(Path(os.path.realpath(config.output))) as folder:
-        shipped = Shipped(loaded, surveyed, findings, cases)
-        if config.trim:
-            shipped = ship.choose(shipped, target, folder, config.cases.limits, progress=progress)
-        write = partial(
-            web.build,
-            model=shipped.model,
-            facts=shipped.facts,
-            target=target,
-            runtime=runtime,
-            cases=shipped.cases,
-            title=config.title or config.model.stem,
-            image=config.cases.image,
-            plan=shipped.plan,
-            progress=progress,
-        )
-        runtimes: tuple[TrimmedVariant, ...] = ()
-        if config.trim_runtime:
-            draft = folder / "draft"
-            write(draft, force=False, copies=False)
-            runtimes = _trimmed(config, draft, shipped, runtime, variants, reported, folder, progress)
-        manifest = write(config.output, force=config.force, cut=_cut(runtimes, config.net) if runtimes else None)
-    return BuildResult(
-        folder=config.output,
-        target=target.id,
-        manifest_sha256=open_bundle(config.output, verify=False).manifest_sha256,
-        files=sizes.table(manifest),
-        cases=tuple(CaseSummary(case.id, case.origin, case.grade) for case in cases.cases),
-        left_out=cases.left_out,
-        warnings=(*_check_warnings(shipped.findings), *_case_warnings(cases), *sizes.warnings(manifest, target)),
-        trim=shipped.plan,
-        untrimmed=shipped.reason,
-        runtimes=runtime_trim.sizes(manifest, runtime, variants, runtimes) if runtimes else (),
-    )
+    return tuple(findings)
 
 
-def _trimmed(
-    config: BuildConfig,
-    draft: Path,
-    shipped: Shipped,
-    runtime: RuntimeDist,
-    variants: Sequence[Variant],
-    reported: Sequence[Misses],
-    folder: Path,
-    progress: Progress,
-) -> tuple[TrimmedVariant, ...]:
-    work = folder / "runtimes"
-    work.mkdir()
-    together: dict[str, Missed] = {}
-    for misses in reported:
-        for variant, one in misses.items():
-            together[variant] = together.get(variant, Missed()) | one
-    return runtime_trim.trim(
-        draft,
-        shipped.model,
-        runtime,
-        variants,
-        work,
-        reported=together,
-        browser_path=config.browser,
+def _improver(
+    config: BuildConfig, target: Target, seen: Callable[[Outcomes], None], progress: Progress
+) -> golden.Improve | None:
+    if not config.strength:
+        return None
+    options = config.cases
+    return choose.improver(
+        config.model,
+        target.tolerance,
+        options.output_tolerance,
+        seed=options.seed,
+        limits=options.limits,
+        seen=seen,
         progress=progress,
     )
 
 
-def _missed(path: Path, target: Target, variants: Sequence[Variant]) -> Misses:
-    """Return what a run record tells of misses. Raises UsageError where none is of a variant of the target."""
-    found = missed(path)
-    if not found.keys() & {variant.id for variant in variants}:
-        raise UsageError(
-            f"{path} tells of misses of variant {', '.join(found)}, which target '{target.id}' does not use.",
-            hint=f"Its variants are {', '.join(variant.id for variant in variants)}.",
-        )
-    return found
-
-
-def _cut(runtimes: Sequence[TrimmedVariant], net: NetChoice) -> CutRuntimes:
-    wasm = {one.variant: one.wasm for one in runtimes if one.wasm is not None}
-    refused = frozenset(one.variant for one in runtimes if one.refused)
-    return CutRuntimes(wasm, net, runtime_trim.plan(runtimes, net), refused)
+def _strength(config: BuildConfig, shipped: Shipped, seen: Sequence[Outcomes], progress: Progress) -> Strength | None:
+    """Measure the cases on the model that is shipped: that is the one which a device runs. ``seen``: what was measured
+    of it already, with these cases.
+    """
+    if not config.strength:
+        return None
+    seed, limits = config.cases.seed, config.cases.limits
+    if seen and config.cases.reference is None:
+        return measure.summarize(seen[0], shipped.cases.model_sha256, seed)
+    return measure.measure(shipped.model.path, shipped.cases, seed=seed, limits=limits, progress=progress)
 
 
 def check(
@@ -265,15 +278,19 @@ class DemoResult:
 
 
 def demo(output: Path, *, parity_options: ParityOptions, progress: Progress = silent) -> tuple[DemoResult, ...]:
-    """Build the bundled sample model into ``output`` for every web target, and verify each bundle.
+    """Build the bundled sample model into ``output`` for each target that says so, and verify each bundle.
 
-    Bundles of an earlier demo are replaced. Raises what ``build`` and ``parity.verify`` raise.
+    Bundles of an earlier demo are replaced. Raises UsageError for bundles of another model, what ``build`` and
+    ``parity.verify`` raise.
     """
     sample = resources.root("examples") / SAMPLE_MODEL
+    chosen = [target_id for target_id in targets.ids() if targets.load(target_id).demo]
+    for place in (output / target_id for target_id in chosen):
+        check_destination(place, force=True, sources=[])  # all of them before the minutes of work
+        if place.exists() and open_bundle(place, verify=False).manifest.title != SAMPLE_MODEL:
+            raise UsageError(f"{place} holds a bundle of another model.", hint="Choose another folder with -o.")
     found = []
-    for target_id in targets.ids():
-        if targets.load(target_id).kind != _WEB:
-            continue
+    for target_id in chosen:
         config = BuildConfig(
             model=sample / f"{SAMPLE_MODEL}.onnx",
             target=target_id,

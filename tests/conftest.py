@@ -5,10 +5,18 @@ runtime and the real models are fetched once for all of them; everything in it i
 empties or breaks a cache takes the ``own_cache`` fixture.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # tests load it in their own process, too
+
+# A machine that does other work is no reason for a property to fail.
+settings.register_profile("edgekit", deadline=None)
+settings.load_profile("edgekit")
 
 _SLOW = ("browser", "real_models", "wheel")  # markers, from fast to slow
 _CAPTURES = {"capsys", "capsysbinary", "capfd", "capfdbinary"}

@@ -9,7 +9,7 @@ from edgekit.compare import judge
 from edgekit.records.cases import CaseSet, GoldenCase, Grade, Reference, Tolerance
 from edgekit.records.run_record import Adapter, Attempt, CaseRun, Environment, Hashes, RunRecord, Timings
 from edgekit.records.tensors import Array, value_of
-from edgekit.report.html import Entry
+from edgekit.report.entry import Entry
 
 MODEL = "3f9a" * 16
 HOSTILE = "<script>alert(1)</script> \"q\" 'x' & a/b\\c\n\x1b[31m\x00\ufffe\u202e ]]> é 日本語"

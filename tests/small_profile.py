@@ -4,6 +4,7 @@ from typing import Any
 
 from edgekit.runtime.kernels import Kernels
 from edgekit.runtime.profile import ModelFunctions, OperatorFunctions, Profile, TextPlace
+from edgekit.wasm.branches import Branch
 
 START, FAILURES, THREADS = frozenset({0, 1, 2}), frozenset({3}), frozenset({4})
 
@@ -37,6 +38,10 @@ def profile(**changes: Any) -> Profile:
         "operators": (ADD_FLOAT, ADD_INT, ADD_OLD, CAST, CAST_BACK, RELU, GELU),
         "models": (FUSED, OTHER),
         "kernels": Kernels(5, {6: functions(12), 7: functions(13, 30)}),
-        "texts": (TextPlace(1025, 9, functions(0, 999), False), TextPlace(1040, 12, functions(), True)),
+        "texts": (
+            TextPlace(1025, 9, functions(0, 999), functions(0), False),
+            TextPlace(1040, 12, functions(), functions(), True),
+        ),
+        "branches": {0: (Branch(5, 30), Branch(40, 70)), 2: (Branch(3, 90),)},
     }
     return Profile(**{**arguments, **changes})

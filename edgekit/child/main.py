@@ -100,6 +100,8 @@ def main(memory_bytes: int, cpu_seconds: int, parent: int, module: str, folder: 
     limit_memory(memory_bytes)
     limit_cpu(cpu_seconds)
     find_edgekit()
+    # Official builds of onnxruntime report on their use, since 1.28 on Linux too; edgekit never phones home.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     sys.argv = [module, folder]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from edgekit import __version__, console, files, pipeline
+from edgekit.bundle.destination import check_outside_bundles
 from edgekit.check import run as checking
 from edgekit.check.finding import SEVERITIES, Finding
 from edgekit.check.run import CheckReport, TargetFindings
-from edgekit.cli.options import json_option, targets_dir_option
+from edgekit.cli.options import json_option, list_option, targets_dir_option
 from edgekit.errors import ModelError
 from edgekit.records.jsonable import jsonable
 from edgekit.report import sarif
@@ -21,8 +22,8 @@ _MARKS = {"error": "✗", "warning": "!", "note": "·"}
 
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--target", "-t", "targets", multiple=True, required=True, metavar="ID",
-              help="A device target; 'edgekit targets' lists them. Repeatable.")  # fmt: skip
+@list_option("--target", "-t", "targets", item=click.STRING, metavar="ID[,ID]", required=True,
+             help="The device targets; 'edgekit targets' lists them. Repeatable.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Let warnings fail too.")
 @click.option("--sarif", "sarif_path", type=click.Path(path_type=Path), metavar="FILE",
               help="Write the findings as SARIF 2.1.0, for code scanning.")  # fmt: skip
@@ -47,6 +48,7 @@ def command(
       edgekit check model.onnx -t wasm -t webgpu --strict --sarif findings.sarif
     """
     if sarif_path is not None:
+        check_outside_bundles(sarif_path)
         files.keep_sources(sarif_path, [model])
     with console.progress() as progress:
         report = pipeline.check(model, targets, targets_dir=targets_dir, progress=progress)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from edgekit import console, pipeline
+from edgekit.bundle.destination import check_takes_files
 from edgekit.cli import program
 from edgekit.cli.build import print_files, print_remarks
 from edgekit.cli.options import json_option
@@ -33,6 +34,7 @@ def command(output: Path, browser_path: Path | None, as_json: bool) -> int:
       edgekit demo
       edgekit demo -o /tmp/demo --json
     """
+    check_takes_files(output)
     with console.progress(steps=True) as progress:
         results = pipeline.demo(output, parity_options=ParityOptions(browser_path=browser_path), progress=progress)
     if as_json:

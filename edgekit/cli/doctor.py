@@ -6,20 +6,25 @@ from pathlib import Path
 import click
 
 from edgekit import console, doctor
-from edgekit.cli.options import json_option
+from edgekit.cli.options import json_option, list_option
 from edgekit.doctor import Probe, Report
-from edgekit.errors import MissingToolError
+from edgekit.errors import MissingToolError, UsageError
 from edgekit.progress import Progress
 from edgekit.records.jsonable import jsonable
 from edgekit.runners import install as installing
 from edgekit.runners.browsers import ENGINES, Engine
+from edgekit.runners.toolsets import TOOL_SETS, by_id
+
+_SETS = " ".join(f"{one.id}: {one.purpose}." for one in TOOL_SETS)
 
 
 @click.command()
 @click.option("--install", is_flag=True, help="Install each browser that is missing: with apt or Playwright.")
+@list_option("--with", "tool_sets", item=click.Choice([one.id for one in TOOL_SETS]), metavar="SET[,SET]",
+             help=f"With --install: these Debian packages as well. {_SETS}")  # fmt: skip
 @click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE", help="Look at this Chromium alone.")
 @json_option
-def command(install: bool, browser_path: Path | None, as_json: bool) -> int:
+def command(install: bool, tool_sets: tuple[str, ...], browser_path: Path | None, as_json: bool) -> int:
     """Show what is installed: Chromium, Firefox, WebKit, GPU adapters, node, versions.
 
     Every browser is started and asked on a page served by edgekit. Exit code 4: none could be started.
@@ -28,7 +33,15 @@ def command(install: bool, browser_path: Path | None, as_json: bool) -> int:
     Example:
       edgekit doctor
       edgekit doctor --install
+      edgekit doctor --install --with emulated,deb
     """
+    if tool_sets and not install:
+        raise UsageError("--with says what --install installs.", hint="Give both, or neither.")
+    wanted = [package for name in tool_sets for package in by_id(name).missing]
+    if wanted:
+        with console.progress() as progress:
+            installing.install_packages([p for name in tool_sets for p in by_id(name).packages], progress)
+        console.talk(f"Installed {', '.join(wanted)} with apt.")
     with console.progress() as progress:
         report = doctor.examine(browser_path, progress=progress)
     lacking = [engine for engine in ENGINES if report.lacks(engine)] if install else []
@@ -66,6 +79,11 @@ def _print(report: Report) -> None:
             for browser in report.browsers
             for probe in browser.probes or (None,)
         ],
+    )
+    console.table(
+        "For devices",
+        [console.Column("set"), console.Column("what for"), console.Column("missing")],
+        [[one.id, one.purpose, ", ".join(one.missing) or "nothing"] for one in report.tool_sets],
     )
     for problem in report.problems:
         console.data(console.visible(f"✗ {problem.what}\n    {problem.mend}"))

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from edgekit import console
+from edgekit.bundle.destination import check_outside_bundles
 from edgekit.cli.options import Dim, json_option, unique
 from edgekit.errors import UsageError
 from edgekit.facts.study import Study, study
@@ -45,6 +46,8 @@ def command(model_path: Path, dims: tuple[tuple[str, int], ...], **options: Any)
     """
     if options["record"] is not None and options["graph_file"] is None:
         raise UsageError("--record colours a drawing, and none is asked for.", hint="Say --graph FILE as well.")
+    if options["graph_file"] is not None:
+        check_outside_bundles(options["graph_file"])
     loaded = model.load(model_path, complete=False)
     if options["graph_file"] is not None:
         keep_sources(options["graph_file"], [loaded.path, *(file.path for file in loaded.external_files)])

@@ -8,6 +8,7 @@ import errno
 import importlib
 import io
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -17,6 +18,7 @@ import click
 
 from edgekit import __version__, console
 from edgekit.errors import EdgekitError, LimitError, UsageError, did_you_mean
+from edgekit.files import is_full_disk
 
 SUMMARIES: dict[str, str] = {
     "inspect": "Show what a model is: inputs, outputs, operators, weights.",
@@ -24,7 +26,11 @@ SUMMARIES: dict[str, str] = {
     "trim": "Remove what the answers do not need, and prove that they stay the same.",
     "build": "Make a bundle that runs a model and can prove its answers.",
     "serve": "Serve a bundle's demo page on this machine.",
-    "parity": "Replay a bundle's golden cases in a real browser and judge the outputs.",
+    "parity": "Replay a bundle's golden cases in a browser or on a device, and judge them.",
+    "diagnose": "Find the node at which a failing bundle goes wrong in a browser, and what cures it.",
+    "fuzz": "Look for wrong answers: random small models, desktop onnxruntime against a browser.",
+    "repair": "Find the settings that make a failing bundle pass, prove them, and write them into it.",
+    "conformance": "Run the operator tests of the onnx package in real browsers, beside the desktop.",
     "report": "Turn run records and verdicts into one HTML page.",
     "targets": "List the device targets, or show one.",
     "runtime": "Show or fetch the pinned onnxruntime-web, or measure what a build's functions are for.",
@@ -123,6 +129,7 @@ def main(argv: list[str] | None = None) -> None:
             os.open(os.devnull, os.O_RDWR)
     sys.stdout, output = _opened(sys.stdout, 1)
     sys.stderr, _ = _opened(sys.stderr, 2)
+    _interrupted_by_sigterm()
     code = run(sys.argv[1:] if argv is None else argv)
     sys.stdout.flush()
     if output is not None and output.problem is not None and output.problem.errno != errno.EPIPE:
@@ -130,6 +137,12 @@ def main(argv: list[str] | None = None) -> None:
         console.error(lost)
         code = code or lost.exit_code
     sys.exit(code)
+
+
+def _interrupted_by_sigterm() -> None:
+    """Have SIGTERM do what Ctrl-C does: browsers are closed and temporary folders removed before the process ends."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # who started it may want it ignored
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def run(argv: list[str]) -> int:
@@ -141,8 +154,8 @@ def run(argv: list[str]) -> int:
     except click.ClickException as problem:
         problem.show()
         return 2
-    except (click.Abort, KeyboardInterrupt):
-        console.talk("Stopped.")
+    except (click.Abort, KeyboardInterrupt) as stopped:
+        console.talk(str(stopped.__cause__ or stopped) or "Stopped.")  # click puts its own in place of an interrupt
         return 130
     except EdgekitError as problem:
         if debug:
@@ -165,6 +178,11 @@ def run(argv: list[str]) -> int:
             gone = UsageError("The current folder does not exist any more.", hint="Change to another one, or 'cd .'.")
             console.error(gone)
             return gone.exit_code
+        if isinstance(problem, OSError) and is_full_disk(problem):
+            what = f"cannot write {problem.filename}" if problem.filename else "not all could be written"
+            full = LimitError(f"The disk is full: {what}.", hint="Free some space, then run the command again.")
+            console.error(full)
+            return full.exit_code
         console.error(
             EdgekitError(
                 f"This is a bug in edgekit: {type(problem).__name__}: {problem}",

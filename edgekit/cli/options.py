@@ -81,6 +81,30 @@ class Listed(click.ParamType[tuple[Any, ...]]):
         return tuple(dict.fromkeys(self.item.convert(part, param, ctx) for part in parts))
 
 
+def list_option(*declarations: str, item: click.ParamType[Any], metavar: str, **attributes: Any) -> Callable[[F], F]:
+    """An option of several values: ``--variant a,b`` and ``--variant a --variant b`` are the same tuple, each once."""
+
+    def together(ctx: click.Context, param: click.Parameter, lists: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(value for each in lists for value in each))
+
+    return click.option(*declarations, multiple=True, type=Listed(item, metavar), callback=together, **attributes)
+
+
+def single_option(*declarations: str, default: str | None = None, **attributes: Any) -> Callable[[F], F]:
+    """An option of one value where other commands take several: a second value is an error, not the one that counts."""
+
+    def only(ctx: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:
+        if len(set(values)) > 1:
+            raise UsageError(
+                f"{declarations[0]} is given {len(values)} times: {', '.join(map(str, values))}.",
+                hint=f"'edgekit {ctx.info_name}' takes one. Run it once for each.",
+            )
+        return values[0] if values else None
+
+    stated: dict[str, Any] = {} if default is None else {"default": [default], "show_default": True}
+    return click.option(*declarations, multiple=True, callback=only, **stated, **attributes)
+
+
 json_option: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Write JSON to stdout, and nothing else."
 )

@@ -11,19 +11,19 @@ from typing import Any
 import click
 
 from edgekit import console, matrix, parity
-from edgekit.bundle.destination import check_outside_bundles
-from edgekit.cli.options import FiniteRange, Listed, json_option, targets_dir_option, tolerance_option, unique
+from edgekit.bundle.destination import check_outside_bundles, check_takes_files
+from edgekit.cli.options import FiniteRange, json_option, list_option, targets_dir_option, tolerance_option, unique
 from edgekit.errors import ParityError, UsageError
 from edgekit.files import write_atomic
 from edgekit.matrix import Combination, MatrixRow
 from edgekit.parity import ParityOptions, ParityResult
 from edgekit.progress import silent
-from edgekit.records import run_record
+from edgekit.records import labels, run_record
 from edgekit.records import verdict as verdicts
 from edgekit.records.cases import Tolerance
 from edgekit.records.jsonable import jsonable
 from edgekit.report import html, junit, text, words
-from edgekit.report.html import Entry
+from edgekit.report.entry import Entry
 from edgekit.report.text import TextTable
 from edgekit.runners.browsers import GPUS
 from edgekit.runners.inbox import Invitation
@@ -34,25 +34,36 @@ _MANY = "With several, separated by commas, every combination runs."
 
 @click.command()
 @click.argument("bundle", type=click.Path(path_type=Path))
-@click.option("--browser", "browsers", type=Listed(click.STRING, "NAME[,NAME]"),
+@list_option("--browser", "browsers", item=click.STRING, metavar="NAME[,NAME]",
               help=f"The browser to drive: chromium, firefox or webkit. Default: the target's. {_MANY}")  # fmt: skip
 @click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE", help="The browser's program.")
 @click.option("--cdp", metavar="URL", help="Use the Chromium that runs with its DevTools protocol at this address.")
 @click.option("--remote", metavar="URL", help="Use a browser of the Playwright server at this ws:// address.")
 @click.option("--inbox", is_flag=True, help="Show an address for a phone in this network to open, and wait for it.")
+@click.option("--device", metavar="ADDRESS",
+              help="Run the bundle on this device: ssh://USER@HOST[:PORT], adb://SERIAL, or emulated: an arm64 Linux "
+              "on this machine.")  # fmt: skip
 @click.option("--host", metavar="ADDRESS", help="With --cdp or --inbox: the address of this machine to serve at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="With --cdp or --inbox: the port to serve at.")
 @click.option("--gpu", type=click.Choice(GPUS), default="auto", show_default=True, help="The WebGPU adapter to use.")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Replay this golden case only. Repeatable.")
-@click.option("--variant", "variants", type=Listed(click.STRING, "ID[,ID]"),
+@list_option("--variant", "variants", item=click.STRING, metavar="ID[,ID]",
               help="Use this variant of the runtime instead of the first that runs. See --browser.")  # fmt: skip
-@click.option("--threads", type=Listed(click.IntRange(1, 64), "N[,N]"),
+@list_option("--threads", item=click.IntRange(1, 64), metavar="N[,N]",
               help="How many threads. Default: as the target says. See --browser.")  # fmt: skip
 @click.option("--repeats", type=click.IntRange(0, 1000), default=parity.DEFAULT_REPEATS, show_default=True,
               help="How many runs are timed after the first.")  # fmt: skip
 @click.option("--timeout", type=FiniteRange(1, 86400), default=DEFAULT_TIMEOUT_SECONDS, show_default=True,
               metavar="SECONDS", help="How long the page may take to answer.")  # fmt: skip
 @tolerance_option
+@click.option("--labels", "labels_file", type=click.Path(path_type=Path), metavar="FILE",
+              help="What is right by the task itself: CSV lines case,label, or JSON. Tells the accuracy of desktop and "
+              "device, and which samples changed.")  # fmt: skip
+@click.option("--soak", type=click.IntRange(0, 100_000), default=0, metavar="N",
+              help="Run one case N times more: does the answer drift, does the memory grow?")  # fmt: skip
+@click.option("--strength", is_flag=True,
+              help="Try the cases on faulty copies of the model, on the desktop, at these tolerances: how many do they "
+              "catch, and which nodes does no case watch?")  # fmt: skip
 @click.option("--allow-fallback", is_flag=True, help="Let another execution provider than the target's first pass.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 @click.option("--report", "report_file", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report.")
@@ -61,10 +72,10 @@ _MANY = "With several, separated by commas, every combination runs."
 @targets_dir_option
 @json_option
 def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_json: bool, **values: Any) -> int:
-    """Replay a bundle's golden cases in a real browser and judge the outputs.
+    """Replay a bundle's golden cases in a browser or on a device, and judge them.
 
     Exit code 0: passed, in every combination that was asked for. 6: failed, refused or not run. 4: the only browser
-    that was asked for is missing.
+    or device that was asked for is missing.
 
     \b
     Example:
@@ -72,12 +83,15 @@ def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_
       edgekit parity bundle --case random-1 --tolerance scores=1e-3 --report report.html
       edgekit parity bundle --browser chromium,firefox,webkit --variant jspi,asyncify,wasm --threads 1,2
       edgekit parity bundle --inbox --variant wasm
+      edgekit parity pi-bundle --device ssh://pi@raspberrypi.local
     """
     chosen = matrix.combinations(*(values[name] or () for name in ("browsers", "variants", "threads")))
     options = _options(bundle, values, chosen)
     for place in (junit_file, report_file, options.output):
         if place is not None:  # before the minutes of work, not after them
             check_outside_bundles(place)
+    if options.output is not None and len(chosen) > 1:  # a folder of runs, each of which is checked where it goes
+        check_takes_files(options.output)
     rows: Sequence[MatrixRow] = ()
     # A bar would redraw itself over the address and its drawing, and break them into lines.
     with nullcontext(silent) if options.inbox else console.progress() as progress:
@@ -108,8 +122,12 @@ def command(bundle: Path, junit_file: Path | None, report_file: Path | None, as_
 
 def _options(bundle: Path, values: dict[str, Any], chosen: Sequence[Combination]) -> ParityOptions:
     several = len(chosen) > 1
+    _refuse_two_places(values)
     if several and values["inbox"]:
         raise UsageError("--inbox waits for one record.", hint="Give it one variant and one number of threads.")
+    if values["device"] and several:
+        raise UsageError("--device names a device that is no browser, and runs the bundle once.",
+                         hint="Leave out lists of variants or threads.")  # fmt: skip
     if several and values["browser_path"] and len({one.browser for one in chosen}) > 1:
         raise UsageError("--browser-path names one program, and several browsers are asked for.",
                          hint="Name programs with EDGEKIT_BROWSER, EDGEKIT_FIREFOX, EDGEKIT_WEBKIT.")  # fmt: skip
@@ -134,10 +152,26 @@ def _options(bundle: Path, values: dict[str, Any], chosen: Sequence[Combination]
         allow_fallback=values["allow_fallback"],
         targets_dir=values["targets_dir"],
         output=output,
+        labels=labels.load(values["labels_file"]) if values["labels_file"] else (),
+        soak=values["soak"],
+        strength=values["strength"],
         command=("edgekit", *sys.argv[1:]),
-        **{name: values[name] for name in ("cdp", "remote", "inbox", "host", "port")},
+        **{name: values[name] for name in ("cdp", "remote", "inbox", "device", "host", "port")},
         announce=_announce,
     )
+
+
+def _refuse_two_places(values: dict[str, Any]) -> None:
+    """Raise UsageError where two options name where the bundle runs: none of them is silently left aside."""
+    names = {"cdp": "--cdp", "remote": "--remote", "inbox": "--inbox", "device": "--device", "browsers": "--browser",
+             "browser_path": "--browser-path"}  # fmt: skip
+    given = [option for name, option in names.items() if values[name]]
+    # A server of Playwright has several browsers, and a browser may be at a place of its own.
+    if len(given) > 1 and set(given) not in ({"--remote", "--browser"}, {"--browser", "--browser-path"}):
+        raise UsageError(
+            f"{' and '.join(given)} cannot be used together: each names another place to run the bundle at.",
+            hint="Give one of them. (--browser may stand beside --remote or --browser-path.)",
+        )
 
 
 def _announce(invitation: Invitation) -> None:
@@ -158,7 +192,7 @@ def _announce(invitation: Invitation) -> None:
 
 
 def _entry(result: ParityResult, options: ParityOptions) -> Entry:
-    return Entry(result.verdict, result.record, result.desktop, result.case_set, options.command)
+    return Entry(result.verdict, result.record, result.desktop, result.case_set, options.command, result.manifest)
 
 
 def _result_json(result: ParityResult) -> dict[str, Any]:
@@ -191,7 +225,7 @@ def print_result(result: ParityResult) -> None:
     """Show the verdict: the outputs, the times, and what they come to."""
     if result.record is not None:
         _table(text.output_table(result.verdict))
-        _table(text.timing_table(result.timings))
+        _table(text.timing_table(result.timings, "browser" if words.browser(result.record.environment) else "device"))
     console.data(console.visible("\n".join(text.summary(result.verdict, result.record))))
 
 

@@ -8,7 +8,7 @@ import click
 
 from edgekit import console
 from edgekit.bundle.destination import check_outside_bundles
-from edgekit.bundle.open import Bundle, load_cases, open_bundle
+from edgekit.bundle.open import Bundle, load_cases, load_strength, open_bundle
 from edgekit.cli.options import json_option
 from edgekit.compare import judge_under
 from edgekit.errors import UsageError
@@ -18,7 +18,7 @@ from edgekit.records import verdict as verdicts
 from edgekit.records.cases import CaseSet
 from edgekit.records.store import Conditions, SavedRun, load_run
 from edgekit.report import html, junit, text
-from edgekit.report.html import Entry
+from edgekit.report.entry import Entry
 from edgekit.report.placement import placement_words
 
 
@@ -76,8 +76,11 @@ def _entry(run: SavedRun, given: tuple[Bundle, CaseSet] | None) -> Entry:
             hint="Name the bundle that it was recorded from with --bundle.",
         )
     provider = first_execution_provider(manifest) if manifest is not None else None
-    verdict = judge_under(conditions, case_set, run.record, execution_provider=provider)
-    return Entry(verdict, run.record, run.desktop, case_set, conditions.command)
+    version = manifest.runtime.version if manifest is not None else None
+    verdict = judge_under(conditions, case_set, run.record, execution_provider=provider, runtime_version=version)
+    strength = run.strength if given is None else load_strength(given[0])
+    verdict = replace(verdict, strength=strength)
+    return Entry(verdict, run.record, run.desktop, case_set, conditions.command, manifest)
 
 
 def _of_bundle(run: SavedRun, bundle: Bundle, case_set: CaseSet) -> Conditions:

@@ -7,7 +7,8 @@ import click
 
 from edgekit import console
 from edgekit.bundle import compress
-from edgekit.cli.options import json_option
+from edgekit.bundle.destination import check_takes_files
+from edgekit.cli.options import json_option, list_option
 from edgekit.records.jsonable import jsonable
 from edgekit.runtime import cache
 from edgekit.runtime import fetch as fetching
@@ -48,8 +49,8 @@ def fetch(as_json: bool) -> None:
 @command.command()
 @click.option("--runtime", "runtime_dir", type=click.Path(path_type=Path), metavar="DIR",
               help="Measure the onnxruntime-web in this dist folder. Default: the pinned build.")  # fmt: skip
-@click.option("--variant", "variants", multiple=True, metavar="ID",
-              help="Measure this variant only. Repeatable. Default: every variant that the folder holds.")  # fmt: skip
+@list_option("--variant", "variants", item=click.STRING, metavar="ID[,ID]",
+             help="Measure these variants only. Default: every variant that the folder holds.")  # fmt: skip
 @click.option("--browser-path", type=click.Path(path_type=Path), metavar="FILE", help="The Chromium to use.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="DIR",
               help="Where to write profiles. Default: edgekit's cache, where 'edgekit build' finds them.")  # fmt: skip
@@ -72,6 +73,8 @@ def profile(
     """
     from edgekit import runtime_profile  # takes seconds to import, and the other commands do not need it
 
+    if output is not None:
+        check_takes_files(output)
     with console.progress() as progress:
         measured = runtime_profile.write(runtime_dir, variants, output, browser_path=browser_path, progress=progress)
     if as_json:

@@ -11,13 +11,14 @@ import click
 
 from edgekit import console
 from edgekit.bundle.destination import check_outside_bundles
-from edgekit.bundle.open import open_bundle
+from edgekit.bundle.open import open_bundle, require_kind
 from edgekit.cli import program
 from edgekit.cli.options import json_option
 from edgekit.report import words
 from edgekit.serve.app import create_app, is_loopback
 from edgekit.serve.inbox import Arrival, Inbox
 from edgekit.serve.server import EVERYWHERE, address_here, serving
+from edgekit.targets.options import WEB
 
 _NOT_SECURE = (
     "warning: other machines open this page over plain http, where browsers allow neither WebGPU nor threads.\n"
@@ -48,7 +49,7 @@ def command(bundle: Path, port: int, host: str, records: Path | None, no_isolati
       edgekit serve bundle
       edgekit serve bundle --host 0.0.0.0 --port 9000
     """
-    opened = open_bundle(bundle)
+    opened = require_kind(open_bundle(bundle), WEB, "serve")
     if records is not None:
         check_outside_bundles(records)
     place = bundle.resolve()

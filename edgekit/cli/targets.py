@@ -8,6 +8,7 @@ import click
 
 from edgekit import console
 from edgekit.cli.options import json_option, targets_dir_option
+from edgekit.figures import figure
 from edgekit.records.jsonable import jsonable
 from edgekit.targets import load as targets
 
@@ -67,5 +68,5 @@ def show(ctx: click.Context, target_id: str, targets_dir: Path | None, as_json: 
 
 def _said(item: Any) -> str:
     if isinstance(item, dict):
-        return f"rel {item['relative']:g}, abs {item['absolute']:g}"
+        return f"rel {figure(item['relative'], grouped=False)}, abs {figure(item['absolute'], grouped=False)}"
     return ", ".join(item) if isinstance(item, list) else str(item)

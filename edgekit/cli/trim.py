@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from edgekit import console, pipeline
+from edgekit.bundle.destination import check_outside_bundles
 from edgekit.cli import case_options, options
 from edgekit.console import Column
 from edgekit.errors import UsageError
+from edgekit.figures import figure
 from edgekit.trim import plan as plans
 from edgekit.trim.output import Packing
 from edgekit.trim.plan import PassRecord, Plan
@@ -101,6 +103,9 @@ def command(model: Path, output: Path, as_json: bool, **values: Any) -> None:
       edgekit trim model.onnx -o encoder.onnx --outputs features --sample photo.npz
       edgekit trim big.onnx -o web/big.onnx --split-weights 25MB
     """
+    for place in (output, values["plan"]):
+        if place is not None:
+            check_outside_bundles(place)
     with console.progress() as progress:
         plan = pipeline.trim(model, output, _options(values), progress=progress)
     if as_json:
@@ -188,7 +193,7 @@ def _change(before: int, after: int) -> str:
 def _proof(record: PassRecord) -> str:
     said = _PROOFS[record.proof]
     if record.proof == "rounding":
-        said += f": {record.difference:.2g} of the scale"
+        said += f": {figure(record.difference or 0.0, 2)} of the scale"
     return f"{said}: {record.reason}" if record.reason else said
 
 
@@ -196,5 +201,5 @@ def _summary(plan: Plan) -> str:
     count = len(plan.cases)
     if not count:
         return _PROOFS[plan.proof]
-    said = "bit-identical" if plan.proof == "identical" else f"within {plan.difference:.2g} of the scale"
+    said = "bit-identical" if plan.proof == "identical" else f"within {figure(plan.difference or 0.0, 2)} of the scale"
     return f"{said} on {count} case{'' if count == 1 else 's'}"

@@ -74,7 +74,7 @@ def infer(model: LoadedModel, dims: Mapping[str, int] | None = None, *, limits: 
     substitute(bare, sizes)
     with tempfile.TemporaryDirectory(prefix="edgekit-shapes-") as name:
         inferred, problem = _run(bare, Path(name), model.path, limits)
-    return ShapeTable(dict(_scopes(inferred.graph, ())), inferred, sizes, problem)
+    return ShapeTable(dict(scopes(inferred.graph, ())), inferred, sizes, problem)
 
 
 def _run(bare: onnx.ModelProto, folder: Path, path: Path, limits: ChildLimits) -> tuple[onnx.ModelProto, str | None]:
@@ -158,7 +158,8 @@ def nested(nodes: Iterable[onnx.NodeProto], scope: Scope) -> Iterator[tuple[onnx
                 yield node, (*scope, node.output[0] if node.output else node.name, name), graph
 
 
-def _scopes(graph: onnx.GraphProto, scope: Scope) -> Iterator[tuple[Scope, Mapping[str, ValueType]]]:
+def scopes(graph: onnx.GraphProto, scope: Scope = ()) -> Iterator[tuple[Scope, Mapping[str, ValueType]]]:
+    """Yield the types that a graph declares, by name, then those of every graph in it."""
     found = {
         tensor.name: value_type(onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims)))
         for tensor in graph.initializer
@@ -167,7 +168,7 @@ def _scopes(graph: onnx.GraphProto, scope: Scope) -> Iterator[tuple[Scope, Mappi
         found[info.name] = value_type(info.type)
     yield scope, found
     for _, inner, subgraph in nested(graph.node, scope):
-        yield from _scopes(subgraph, inner)
+        yield from scopes(subgraph, inner)
 
 
 def _check_calls(model: LoadedModel) -> None:

@@ -3,7 +3,7 @@
 import ipaddress
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask, Request, Response, abort, jsonify, make_response, request, send_file
@@ -41,6 +41,11 @@ _RECORD_PART_BYTES = 32 << 20
 _PARTS = ("record", "tensors")
 _VIOLATIONS_PATH = "violations"
 _REPORT_BYTES = 64 << 10
+
+
+def headers(*, isolation: bool = True) -> dict[str, str]:
+    """Return the headers that every answer has; ``isolation``: with those that give a page threads."""
+    return {**_HEADERS, **(_ISOLATION_HEADERS if isolation else {})}
 
 
 def is_loopback(host: str) -> bool:
@@ -130,7 +135,7 @@ def create_static_app(
     app = Flask("edgekit", static_folder=None, template_folder=None)
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    headers = {**_HEADERS, **(_ISOLATION_HEADERS if isolation else {})}
+    always = headers(isolation=isolation)
 
     def check_host() -> None:
         if loopback_only and not _names_this_machine(request.environ.get("HTTP_HOST", "")):
@@ -143,7 +148,7 @@ def create_static_app(
         return _send(asset)
 
     def add_headers(response: Response) -> Response:
-        response.headers.update(headers)
+        response.headers.update(always)
         response.headers.setdefault("Cache-Control", "no-store")
         return response
 
@@ -231,19 +236,13 @@ def _read_record(bundle: Bundle) -> RunRecord:
     if len(text) > _RECORD_PART_BYTES:
         abort(413, f"The part 'record' has more than {_RECORD_PART_BYTES} bytes.")
     try:
-        record = run_record.from_files(json.loads(text, parse_constant=_refuse_constant), tensors_part.stream.read())
-        # What was posted must also be writable: JSON may name half of a surrogate pair, which no file can hold.
-        json.dumps(run_record.to_files(record)[0], ensure_ascii=False).encode()
+        record = run_record.from_device(text, tensors_part.stream.read())
     except UsageError as error:
         abort(400, error.message)
     except (ValueError, OverflowError, RecursionError) as error:
         abort(400, f"The post is malformed: {str(error)[:200]}")
     _require_same_bundle(record, bundle)
     return record
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _require_same_bundle(record: RunRecord, bundle: Bundle) -> None:

@@ -9,6 +9,7 @@ import onnx
 from edgekit import files
 from edgekit.child.process import DEFAULT_LIMITS, ChildLimits
 from edgekit.errors import ModelError, ParityError, UsageError
+from edgekit.figures import figure
 from edgekit.files import temporary_folder, write_atomic
 from edgekit.golden.make import CaseOptions
 from edgekit.model import walk
@@ -235,7 +236,10 @@ class _Trim:
         """Judge every snapshot against the right answers; return the first that fails."""
         if evidence.prover is None:
             return None
-        self.progress(f"Proving {len(snapshots) - 1} passes")
+        passes = len(snapshots) - 1
+        self.progress(
+            f"Proving {passes} {'pass' if passes == 1 else 'passes'}" if passes else "Proving the model as it is"
+        )
         snapshots = [snapshot for snapshot in snapshots if not (snapshot.repairs and evidence.mended)]
         todo = [snapshot for snapshot in snapshots if snapshot.verdict is None]
         places = [snapshot.save(self.folder, number) for number, snapshot in enumerate(todo)]
@@ -262,7 +266,7 @@ class _Trim:
         if snapshot.may_round and verdict.difference <= _most_rounding(self.target):
             return True
         what = "is of another shape or dtype, or not finite" if verdict.difference == float("inf") else "differs"
-        snapshot.reason = f"output {verdict.worst} {what} (by {verdict.difference:.3g} of its scale)"
+        snapshot.reason = f"output {verdict.worst} {what} (by {figure(verdict.difference)} of its scale)"
         return False
 
     def _finish(self, lean: onnx.ModelProto, snapshots: list[Snapshot], evidence: Evidence) -> Plan:

@@ -19,6 +19,7 @@ FUNCTION_LINES = 60
 
 # Where the name of a target is also that of something else.
 ALSO_SOMETHING_ELSE = {
+    "edgekit/targets/options.py": "a kind",
     "edgekit/check/providers.py": "an execution provider",
     "edgekit/compare.py": "an execution provider",
     "edgekit/report/words.py": "an execution provider",

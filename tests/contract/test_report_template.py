@@ -24,7 +24,8 @@ def test_the_template_reads_the_fields_of_the_page_and_no_other_names() -> None:
 def test_every_field_of_every_row_is_shown_somewhere() -> None:
     source = (FOLDER / TEMPLATE).read_text(encoding="utf-8")
     for kind in (page.Bar, page.OutputRow, page.OutputGroup, page.Fact, page.Step, page.TimeRow, page.CaseRow,
-                 page.Run, page.Cell, page.Matrix, page.MatrixRow, page.Measures):  # fmt: skip
+                 page.Run, page.Cell, page.Matrix, page.MatrixRow, page.Measures, page.Combination, page.ErrorPlot,
+                 page.LatencyRow, page.PlacementRow, page.SizeRow, page.Span):  # fmt: skip
         for field in fields(kind):
             assert re.search(rf"\.{field.name}\b", source), f"{kind.__name__}.{field.name}"
 

@@ -29,7 +29,22 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(model: Path, folder: Path) -> Path:
-    assert run(["build", str(model), "--target", "webgpu", "--no-trim-runtime", "-o", str(folder), "--json"]) == 0
+    assert (
+        run(
+            [
+                "build",
+                str(model),
+                "--target",
+                "webgpu",
+                "--no-trim-runtime",
+                "--no-strength",
+                "-o",
+                str(folder),
+                "--json",
+            ]
+        )
+        == 0
+    )
     return folder
 
 

@@ -5,23 +5,11 @@ from pathlib import Path
 
 import pytest
 from models_text import NESTED_IF, parse
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from edgekit.report.graph import graph_html
-from edgekit.runners import browsers
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        program = browsers.find(None, Path(playwright.chromium.executable_path))
-        made = playwright.chromium.launch(
-            executable_path=program.path, args=["--disable-gpu"], chromium_sandbox=browsers.can_sandbox()
-        )
-        yield made
-        made.close()
 
 
 @pytest.fixture(params=[1280, 390])

@@ -302,7 +302,7 @@ def test_without_a_net_a_miss_is_an_error_that_names_the_function_and_what_to_do
     refused, right = result["answers"]
     [miss] = result["misses"]
     assert miss["recovered_by"] is None
-    for words in (f"lacks function {miss['functions'][0]}", "--net cpu", "--add-profile"):
+    for words in (f"lacks group {miss['functions'][0]}", "--net cpu", "--add-profile"):
         assert words in refused["error"]
     assert right["y"] == 2  # what was recorded still runs
     assert not stock_was_fetched(result)

@@ -54,7 +54,7 @@ def test_a_fallback_and_its_copies_are_told_on_webgpu_and_drawn(
     for variant in ("jspi", "asyncify"):
         record = load_run(tmp_path / "runs" / f"chromium-{variant}").record
         assert record is not None and record.misses == ()
-        assert placement_words(record) == "2 of 3 nodes on WebGPU; on the CPU: Det ×1; 2 copies"
+        assert placement_words(record) == "2 of 3 nodes of the optimized graph on WebGPU; on the CPU: Det ×1; 2 copies"
         parts = {part.execution_provider: part for part in record.placement or ()}
         assert parts["CPUExecutionProvider"].nodes == (PlacedNode("away", "Det"),)
         assert rows[variant]["placement"][0]["node_count"] + rows[variant]["placement"][1]["node_count"] == 3

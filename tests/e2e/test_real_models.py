@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.real_models]
 Judged = tuple[int, dict[str, Any], Path]
 # Built for the CPU with a runtime that is cut to them; the others with the published one, for half a minute less.
 CUT = ("silero_vad", "magika", "ppocr_det")
+# In every run of the tests, a few of each kind; the others are tried with all of them by `make sweep`.
+ALWAYS = {"wasm": ("silero_vad", "magika", "ppocr_det", "logreg_iris"), "webgpu": ("silero_vad", "magika", "swift_f0")}
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def verify(edgekit: Callable[..., tuple[int, dict[str, Any]]], tmp_path: Path) -
     def command(model: Path, target: str, *options: object, cut: bool = False) -> Judged:
         bundle, kept = tmp_path / "bundle", tmp_path / "run"
         stock = () if cut else ("--no-trim-runtime",)
-        code, built = edgekit("build", model, "--target", target, "-o", bundle, *stock, *options)
+        code, built = edgekit("build", model, "--target", target, "-o", bundle, "--no-strength", *stock, *options)
         assert code == 0
         if cut:
             (runtime,) = built["runtimes"]
@@ -65,8 +67,9 @@ def judged_again(kept: SavedRun, *, allow_fallback: bool) -> Verdict:
     return compare.judge(kept.case_set, kept.record, title="", target=None, allow_fallback=allow_fallback)
 
 
-def keys(target: str, expected: str) -> list[str]:
-    return [key for key, model in real.table().items() if getattr(model, target) == expected]
+def keys(target: str, expected: str) -> list[Any]:
+    found = [key for key, model in real.table().items() if getattr(model, target) == expected]
+    return [pytest.param(key, marks=() if key in ALWAYS[target] else pytest.mark.sweep) for key in found]
 
 
 @pytest.mark.parametrize("key", keys("wasm", "right"))

@@ -24,8 +24,10 @@ from edgekit.records import store
 from edgekit.records.cases import GoldenCase
 from edgekit.records.run_record import RunRecord
 from edgekit.records.tensors import value_of
-from edgekit.runners import browsers
-from edgekit.runtime import pins
+from edgekit.runners import browsers, recording
+from edgekit.runners.recording import Job
+from edgekit.runtime import locate, pins
+from edgekit.runtime.cut import MISS_ADDRESS
 from edgekit.serve.app import create_app
 from edgekit.serve.inbox import Inbox
 from edgekit.serve.server import serving
@@ -124,6 +126,22 @@ def test_built_again_it_has_the_same_bytes(digits: Path, tmp_path: Path, capfd: 
     capfd.readouterr()
     assert (again / "manifest.json").read_bytes() == (digits / "manifest.json").read_bytes()
     assert sha256_file(again / WASM) == sha256_file(digits / WASM)
+
+
+def test_on_webgpu_the_code_for_other_gpus_is_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.toml").write_text('extends = "webgpu"\ntitle = "one"\n[runtime]\nvariants = ["jspi"]\n')
+    model, folder = write(ACOSH, tmp_path), tmp_path / "bundle"
+    given = ["--target", "one", "--targets-dir", str(tmp_path), "--no-strength"]
+    assert run(["build", str(model), *given, "-o", str(folder), "--json"]) == 0
+    capfd.readouterr()
+    (gpu,) = pins.load().chosen(["jspi"], "test")
+    shipped, stock = folder / "runtime", locate.locate(None)
+    assert sha256_file(shipped / gpu.wasm) != stock.files[gpu.wasm]
+    dist = replace(stock, folder=shipped, files={**stock.files, gpu.wasm: sha256_file(shipped / gpu.wasm)})
+    jobs = [Job(gpu, dist, posing_as=adapter, miss_address=MISS_ADDRESS) for adapter in pins.load().adapters]
+    for done in recording.record_all(folder, jobs, gpu="software", at_once=2):
+        assert (done.end, done.misses) == ("done", ())
+        assert [step.outcome for step in done.steps] == ["done"] * 3
 
 
 @pytest.mark.parametrize("runner", ["chromium", "firefox", "webkit"])

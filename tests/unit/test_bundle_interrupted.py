@@ -13,8 +13,11 @@ import pytest
 import web_bundle
 from models_text import LINEAR, write
 
+from edgekit import pipeline
 from edgekit.bundle.open import open_bundle
-from edgekit.errors import LimitError
+from edgekit.errors import LimitError, UsageError
+from edgekit.files import temporary_folder
+from edgekit.kinds.config import BuildConfig
 from edgekit.runtime.fetch import fetch
 
 BUILD = [sys.executable, str(Path(web_bundle.__file__))]
@@ -90,6 +93,17 @@ def test_a_kill_at_any_moment_leaves_the_old_bundle_or_the_whole_new_one(linear:
         web_bundle.build(linear, out, title="old", force=True)
         assert names(tmp_path) == ["models", "out"]
     assert unfinished > 0
+
+
+def test_while_another_build_writes_a_place_none_is_begun_there(linear: Path, tmp_path: Path) -> None:
+    asked = BuildConfig(linear, "wasm", tmp_path / "out", strength=False, trim=False, trim_runtime=False)
+    with temporary_folder(tmp_path / "out") as another:
+        with pytest.raises(UsageError, match=r"Another command writes .*out at this moment") as caught:
+            pipeline.build(asked)
+        assert another.is_dir() and str(another) in (caught.value.hint or "")
+    assert names(tmp_path) == ["models"]
+    pipeline.build(asked)
+    assert names(tmp_path) == ["models", "out"]
 
 
 def test_a_kill_of_a_first_build_leaves_nothing_under_its_name(linear: Path, tmp_path: Path) -> None:

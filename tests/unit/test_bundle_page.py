@@ -13,6 +13,7 @@ from edgekit.errors import UsageError
 from edgekit.facts import survey as facts
 from edgekit.model import io as model
 from edgekit.records.manifest import FileEntry
+from edgekit.records.settings import SessionSettings
 from edgekit.runtime import pins
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.targets import load as targets
@@ -61,3 +62,9 @@ def test_a_trimmed_variant_loads_its_own_wasm_and_names_its_net(tmp_path: Path) 
 def test_a_miss_address_that_no_u32_can_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="miss_address"):
         config(tmp_path, trimmed={"jspi": Trimmed(SMALL, 18, None)})
+
+
+def test_a_page_is_told_of_settings_where_there_are_any(tmp_path: Path) -> None:
+    jspi, wasm = config(tmp_path, sessions={"jspi": SessionSettings(layout="NCHW")})["variants"]
+    assert jspi["session"] == {"optimization": "all", "layout": "NCHW", "cpu_nodes": []}
+    assert "session" not in wasm

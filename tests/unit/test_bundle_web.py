@@ -20,6 +20,7 @@ from edgekit.facts import survey as facts
 from edgekit.golden.images import ImageOptions
 from edgekit.model import external_data
 from edgekit.model import io as model
+from edgekit.records.settings import SessionSettings
 from edgekit.records.tensors import same_bits
 from edgekit.records.validate import validated
 from edgekit.runtime import pins
@@ -261,3 +262,18 @@ def test_a_runtime_without_the_targets_variant_is_refused(linear: Path, tmp_path
     unknown = replace(target, runtime=replace(target.runtime, variants=("wsam",)))
     with pytest.raises(UsageError, match=r"has no variant 'wsam'.*(?i:did you mean 'wasm')"):
         web_bundle.build(linear, tmp_path / "out", target=unknown)
+
+
+def test_settings_stand_in_the_manifest_and_in_the_page_and_their_absence_changes_nothing(
+    tmp_path: Path, linear: Path
+) -> None:
+    plain = tmp_path / "plain"
+    web_bundle.build(linear, plain)
+    web_bundle.build(linear, tmp_path / "default", sessions={"wasm": SessionSettings()})
+    assert (plain / "manifest.json").read_bytes() == (tmp_path / "default" / "manifest.json").read_bytes()
+    settings = SessionSettings(optimization="basic")
+    web_bundle.build(linear, tmp_path / "set", sessions={"wasm": settings}, documents={"repair.json": b"{}"})
+    bundle = open_bundle(tmp_path / "set")
+    assert bundle.manifest.sessions == {"wasm": settings}
+    assert "repair.json" in {entry.path for entry in bundle.manifest.files}
+    assert '"optimization": "basic"' in (tmp_path / "set" / "index.html").read_text(encoding="utf-8")

@@ -9,12 +9,14 @@ import pytest
 from check_samples import BOTH, CPU_ALONE, find, ids, in_this_process, page, without_sessions
 from models_text import LINEAR, LOCAL_FUNCTION, NESTED_IF, PRIVATE_DOMAIN, loaded, parse, write
 
-from edgekit.check import evidence, run
+from edgekit.check import evidence, providers, run
 from edgekit.check.finding import SEVERITIES
 from edgekit.check.subject import Evidence
 from edgekit.child.process import ChildFailedError
 from edgekit.errors import LimitError, ModelError, UsageError
+from edgekit.targets import load as targets
 from edgekit.targets.load import Limits
+from edgekit.targets.options import ANDROID, LINUX, WEB
 
 
 @pytest.fixture
@@ -40,6 +42,21 @@ def test_a_sound_model_is_taken_by_checker_and_runtime_in_their_own_processes(tm
     (found,) = run.check_file(write(LINEAR, tmp_path), [CPU_ALONE]).targets
     assert found.runs
     assert ids(found.findings) <= {"operator-unmeasured"}
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_runtime_for_other_devices_is_looked_up_in_the_table_of_the_desktop(tmp_path: Path) -> None:
+    native = [target for name in targets.ids() if (target := targets.load(name)).kind != WEB]
+    assert {target.kind for target in native} == {LINUX, ANDROID}
+    for target in native:
+        (provider,) = providers.of(target)
+        assert provider.measured is not None and provider.measured.runtime.package == "onnxruntime"
+        notes = [finding.message for finding in find(LINEAR, tmp_path, target) if finding.rule == "operator-unmeasured"]
+        if target.runtime.package == "onnxruntime":
+            assert notes == []
+        else:
+            assert len(notes) == 1 and f"of {provider.stand_in} on the desktop" in notes[0]
+            assert "Kernels of xnnpack itself were not measured" in notes[0]
 
 
 @pytest.mark.usefixtures("quick")

@@ -79,6 +79,11 @@ def test_standard_input_is_empty(run: Run) -> None:
     assert (run("(folder / 'read').write_text(repr(sys.stdin.read()))") / "read").read_text() == "''"
 
 
+def test_onnxruntime_is_told_not_to_report_on_its_use(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ORT_DISABLE_TELEMETRY", raising=False)
+    run("import os; assert os.environ['ORT_DISABLE_TELEMETRY'] == '1'")
+
+
 def test_python_error_is_told_with_its_last_line(run: Run) -> None:
     with pytest.raises(ChildFailedError, match="doing things: ValueError: no <b>") as caught:
         run("raise ValueError('no <b>')")

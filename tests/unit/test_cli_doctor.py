@@ -6,6 +6,7 @@ import pytest
 
 from edgekit.cli.main import run
 from edgekit.runners import browsers
+from edgekit.runners.toolsets import TOOL_SETS
 
 
 @pytest.mark.browser
@@ -48,3 +49,20 @@ def test_installing_that_fails_is_exit_code_4_with_what_was_tried(
         and "no network" in err
         and "hint:" in err
     )
+
+
+def test_what_devices_need_is_told_and_with_goes_with_install_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--with", "emulated"]) == 2
+    assert "--with says what --install installs" in capsys.readouterr().err
+    run(["doctor", "--browser-path", "/nowhere/chrome"])
+    out = capsys.readouterr().out
+    assert all(one.id in out and one.purpose[:20] in out for one in TOOL_SETS)
+
+
+def test_packages_that_cannot_be_installed_are_exit_code_4_with_the_line_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # no apt-get, and nothing of what a set needs
+    assert run(["doctor", "--install", "--with", "apk"]) == 4
+    err = capsys.readouterr().err
+    assert "apt-get cannot be used here" in err and "apt-get install -y aapt" in err

@@ -1,7 +1,9 @@
 """The one catch: every error becomes a message and an exit code, and only --debug shows a traceback."""
 
+import errno
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +63,18 @@ def test_a_bug_says_that_it_is_one_and_how_to_report_it(failing: Any, capsys: py
     assert "This is a bug in edgekit: KeyError: 'x'" in err
     assert "--debug" in err
     assert "Traceback" not in err
+
+
+def test_a_full_disk_is_no_bug_wherever_it_shows(failing: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for problem in (
+        OSError(errno.ENOSPC, "No space left on device", "somewhere"),
+        shutil.Error([("a", "b", "[Errno 28] No space left on device: 'b'")]),
+    ):
+        failing(problem)
+        assert run(["go"]) == 5
+        assert "error: The disk is full: " in capsys.readouterr().err
+    failing(OSError(errno.EIO, "Input/output error"))
+    assert run(["go"]) == 1
 
 
 @pytest.mark.parametrize("argv", [["--debug", "go"], ["go", "--debug"]])

@@ -1,4 +1,5 @@
 import json
+from itertools import combinations
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -140,6 +141,24 @@ def test_a_mistake_is_exit_code_2_in_words(
     assert run(["parity", bundle(tmp_path), *arguments]) == 2
     captured = capsys.readouterr()
     assert says in captured.err and "Traceback" not in captured.err and captured.out == ""
+
+
+PLACES = {
+    "--cdp": ["http://127.0.0.1:1"], "--remote": ["ws://127.0.0.1:1/"], "--inbox": [], "--device": ["emulated"],
+    "--browser": ["chromium"], "--browser-path": ["/nowhere/chrome"],
+}  # fmt: skip
+TOGETHER = [{"--remote", "--browser"}, {"--browser", "--browser-path"}]
+
+
+@pytest.mark.parametrize("pair", list(combinations(PLACES, 2)), ids=" ".join)
+def test_two_options_that_name_where_it_runs_are_a_mistake_and_none_is_left_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pair: tuple[str, str]
+) -> None:
+    code = run(["parity", bundle(tmp_path), *(word for option in pair for word in (option, *PLACES[option]))])
+    said = capsys.readouterr()
+    refused = f"{pair[0]} and {pair[1]} cannot be used together" in said.err
+    assert refused == (set(pair) not in TOGETHER), said.err
+    assert code == 2 if refused else code in (4, 6)  # there is no such server, and no such program
 
 
 @pytest.mark.parametrize("place", ["nowhere", "."])

@@ -15,7 +15,7 @@ from edgekit.records.cases import CaseSet
 from edgekit.records.manifest import FileEntry, Manifest, ModelEntry, RuntimeEntry
 from edgekit.records.store import Conditions, save_run
 from edgekit.records.validate import validated
-from edgekit.report.html import Entry
+from edgekit.report.entry import Entry
 
 
 def saved(entry: Entry, folder: Path) -> Path:
@@ -62,7 +62,7 @@ def test_a_run_folder_becomes_a_page_with_the_same_verdict(
     (verdict,) = json.loads(out)["verdicts"]
     assert validated(verdict, "verdict", "verdict.json")["status"] == entry.verdict.status
     page = (tmp_path / "page.html").read_text()
-    assert "<script" not in page and ("Passed" in page) == (name == "passed")
+    assert page.count("<script") <= 1 and ("Passed" in page) == (name == "passed")
 
 
 def test_the_summary_is_data_and_where_the_page_went_is_talk(

@@ -248,13 +248,13 @@ def test_no_record_is_not_run() -> None:
     assert verdict_of(case_set([value_of("y", F32)]), None, no_record="the page hung").reasons == ("the page hung",)
 
 
-def test_a_record_in_which_no_case_ran_is_not_run_and_says_why() -> None:
+def test_a_model_that_the_runtime_refused_with_nothing_to_fall_back_to_is_refused_and_says_why() -> None:
     attempts = (Attempt("wasm", "wasm", "refused", "no kernel for 'Loop'"),)
     environment = replace(ENVIRONMENT, variant=None, execution_provider=None)
     skipped = (CaseRun("c0", "skipped", error="no session"),)
     run = record(cases=skipped, attempts=attempts, environment=environment, error="No variant runs the model.")
     verdict = verdict_of(case_set([value_of("y", F32)]), run)
-    assert verdict.status == "not_run"
+    assert verdict.status == "refused" and verdict.has_nothing
     said = " ".join(verdict.reasons)
     assert "No variant runs the model." in said and "wasm (wasm) refused: no kernel for 'Loop'." in said
     assert verdict.outputs[0].status == "case_failed" and "no session" in (verdict.outputs[0].reason or "")
@@ -385,7 +385,7 @@ def test_a_forced_variant_that_could_not_run_is_named_all_the_same() -> None:
     tried = (Attempt("wasm", "wasm", "refused", "no memory"),)
     run = replace(record(), environment=environment, attempts=tried)
     verdict = verdict_of(case_set([Y]), run, execution_provider="webgpu")
-    assert (verdict.status, verdict.variant) == ("not_run", "wasm")
+    assert (verdict.status, verdict.variant) == ("refused", "wasm")
 
 
 def test_a_fallback_is_a_verdict_of_its_variant_only_where_it_may_pass() -> None:

@@ -54,3 +54,12 @@ def test_narrow_floats_may_be_off_by_rounding() -> None:
     half = np.array([1.0], dtype=np.float16)
     assert difference(value_of("y", half + np.float16(2**-9)), value_of("y", half), 1e-3, 1e-7) is None
     assert difference(value_of("y", half + np.float16(2**-7)), value_of("y", half), 1e-3, 1e-7) is not None
+
+
+def test_nans_that_signal_are_wrong_and_equal_ones_pass_without_a_warning() -> None:
+    signalling = np.array([0x7FA00000], np.uint32).view(np.float32)  # as in memory that nobody wrote
+    with np.errstate(invalid="raise"):
+        assert difference(value_of("y", signalling), value_of("y", floats(1)), 1e-3, 1e-7) == (
+            "nan at [0] and must be 1.0 at [0]"
+        )
+        assert difference(value_of("y", signalling), value_of("y", signalling), 1e-3, 1e-7) is None

@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -75,6 +77,26 @@ def test_a_table_shows_plain_text_in_rows_of_one_line(capsys: pytest.CaptureFixt
     assert next(line for line in lines if "two" in line).rstrip().endswith("12345")
 
 
+def test_a_column_that_is_empty_in_every_row_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = [console.Column("case"), console.Column("why weak", optional=True)]
+    console.table("T", columns, [["a", ""], ["b", ""]])
+    assert "why weak" not in capsys.readouterr().out
+    console.table("T", columns, [["a", ""], ["b", "blind"]])
+    assert "why weak" in capsys.readouterr().out
+
+
+def test_a_long_line_breaks_between_words_on_a_terminal_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    line = "one word after another, and /a/path/that/is/longer/than/it"
+    console.talk(line)
+    assert capsys.readouterr().err == f"{line}\n"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    console.talk(f"{line}\nshort")
+    assert capsys.readouterr().err == "one word after\nanother, and\n/a/path/that/is/longer/than/it\nshort\n"
+
+
 def test_a_table_in_a_pipe_does_not_fold_a_path(capsys: pytest.CaptureFixture[str]) -> None:
     path = "/".join(["folder"] * 100)
     console.table(f"In {path}", [console.Column("a"), console.Column("path")], [["1", path], ["2", "short"]])
@@ -104,7 +126,7 @@ def shown(columns: list[console.Column], rows: list[list[str]], width: int, monk
 
 @pytest.mark.parametrize(
     ("width", "left_out"),
-    [(56, ""), (55, "cosine"), (48, "cosine"), (47, "cosine, why")],
+    [(57, ""), (56, "cosine"), (49, "cosine"), (48, "cosine, why")],
 )
 def test_a_table_wider_than_columns_says_leaves_out_what_matters_least(
     width: int, left_out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -123,6 +145,23 @@ def test_sentences_wrap_between_words_and_numbers_never(
     out = shown(columns, rows, 20, monkeypatch, capsys)
     assert "1,234 567" in out and "that wrap" in " ".join(out.split())
     assert {"some", "words", "that", "wrap"} <= set(out.split())
+
+
+@pytest.mark.parametrize("number", [True, False])
+def test_at_no_width_is_a_letter_lost(
+    number: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = [console.Column("case"), console.Column("output"), console.Column("max abs", number=True)]
+    columns.append(console.Column("would pass at", number=number))
+    rows = [["worst: samples.npz", "probabilities", "1.79e-07", "rel 0"], ["02-normal", "logits", "0", "rel 3e-07"]]
+    words = {word for texts in ([column.title for column in columns], *rows) for text in texts for word in text.split()}
+    for width in range(36, 80):
+        assert words <= set(shown(columns, rows, width, monkeypatch, capsys).split()), width
+
+
+def test_a_spare_column_has_a_heading_by_which_it_is_named_when_it_is_left_out() -> None:
+    with pytest.raises(ValueError, match="needs a heading"):
+        console.Column("", spare=1)
 
 
 def test_where_even_words_would_break_each_row_is_a_block_with_every_column(
@@ -174,11 +213,58 @@ def test_progress_goes_on_after_a_step_that_reached_its_end() -> None:
     assert len(second) > 3
 
 
-def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_soon_done_says_nothing_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     with console.progress() as progress:
-        assert progress is silent
         progress("working", 0.5)
     assert capsys.readouterr() == ("", "")
+
+
+class Heard:
+    """Takes the place of stderr, and tells when something was written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.news = threading.Condition()
+
+    def isatty(self) -> bool:
+        return False
+
+    def write(self, text: str) -> None:
+        with self.news:
+            self.lines.append(text)
+            self.news.notify_all()
+
+    def until(self, part: str) -> None:
+        with self.news:
+            assert self.news.wait_for(lambda: any(part in line for line in self.lines), timeout=60), self.lines
+
+
+def test_long_work_writes_plain_lines_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = Heard()
+    monkeypatch.setattr("sys.stderr", heard)
+    for name, seconds in (("_QUIET_SECONDS", 0.02), ("_PACE_SECONDS", 0.04), ("_STILL_SECONDS", 0.08)):
+        monkeypatch.setattr(console, name, seconds)
+    with console.progress() as progress:
+        progress("starting\x1b[2J")
+        heard.until("starting\\x1b[2J\n")
+        progress("working", 0.25)
+        heard.until("working (25%)\n")
+        heard.until("working (25%): still at it after 0 s\n")  # by itself, for the work says nothing
+        assert threading.active_count() > 1
+    assert not [one for one in threading.enumerate() if one.name == "progress"]
+    assert not any("\x1b" in line or "\r" in line for line in heard.lines)
+
+
+def test_many_steps_in_a_pipe_are_few_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "_QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(console, "_PACE_SECONDS", 3600.0)
+    with console.progress() as progress:
+        for number in range(1000):
+            progress(f"step {number}")
+            time.sleep(0.0001)
+    assert len(capsys.readouterr().err.splitlines()) <= 1
 
 
 def test_progress_shows_on_a_terminal_and_then_goes(

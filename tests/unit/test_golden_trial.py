@@ -3,9 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from models_text import loaded
 from onnx import TensorProto, helper
 
 from edgekit.child.process import DEFAULT_LIMITS
@@ -66,6 +68,28 @@ def tried(votes: Array, folder: Path) -> Trial:
     with trial.bench(model, seed=0, limits=DEFAULT_LIMITS, progress=silent) as bench:
         (one,) = bench.tried([Feed((value_of("x", x),))], frozenset())
     return one
+
+
+WIDENED = """
+<ir_version: 10, opset_import: ["" : 21]>
+brain (bfloat16[3] x) => (float[3] y, READ z)
+<bfloat16[3] w = {1, 2, 3}>
+{ a = Cast <to = 1> (x)  b = Cast <to = 1> (w)  y = Mul(a, b)  z = USE }
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "use", "moves"), [("float[3]", "Neg(a)", False), ("bfloat16[3]", "Identity(x)", True)]
+)
+def test_what_is_widened_before_it_is_computed_with_moves_by_no_unit_of_16_bits(
+    read: str, use: str, moves: bool, tmp_path: Path
+) -> None:
+    model = loaded(WIDENED.replace("READ", read).replace("USE", use), tmp_path)
+    x = np.array([1, 2, 3], ml_dtypes.bfloat16)
+    with trial.bench(model, seed=0, limits=DEFAULT_LIMITS, progress=silent) as bench:
+        (one,) = bench.tried([Feed((value_of("x", x),))], frozenset())
+    assert one.error is None and None not in one.rounded.values()
+    assert one.graded([], JUDGE).chaotic is moves
 
 
 @pytest.mark.parametrize(("seed", "threads"), [(0, 2), (6, 4)])

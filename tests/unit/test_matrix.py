@@ -11,7 +11,7 @@ from edgekit.errors import MissingToolError, ParityError, UsageError
 from edgekit.matrix import Combination, MatrixRow
 from edgekit.parity import ParityOptions
 from edgekit.records import store
-from edgekit.records.run_record import Adapter, Attempt, Placed, PlacedNode, RunRecord
+from edgekit.records.run_record import Adapter, Attempt, Miss, Placed, PlacedNode, RunRecord
 from edgekit.report import text
 from edgekit.runners.page import Ask
 
@@ -145,6 +145,19 @@ def test_the_table_names_the_worst_output_its_share_of_the_tolerance_and_marks_s
     assert "†" not in "\n".join(text.matrix_notes(rows[1:]))
 
 
+def test_what_a_trimmed_runtime_missed_is_marked_and_told_below_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missed = {"misses": (Miss("wasm", (53,), "create", "wasm", "trap", "unreachable"),)}
+    chosen = matrix.combinations(("firefox",), ("wasm",), (1, 4))
+    rows = verify(tmp_path, monkeypatch, Answers({"wasm": missed}), chosen)
+    assert [row[1] for row in text.matrix_table(rows).rows] == ["✓ passed, missed"] * 2
+    (said,) = [line for line in text.matrix_notes(rows) if line.startswith("warning: ")]
+    assert said.startswith("warning: firefox wasm 1, firefox wasm 4: The trimmed runtime wasm missed group 53")
+    plain = verify(tmp_path / "plain", monkeypatch, Answers({"wasm": {}}), chosen)
+    assert not any("missed" in line for line in text.matrix_notes(plain))
+
+
 def test_below_the_table_stands_where_nodes_ran_and_where_that_is_not_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +169,8 @@ def test_below_the_table_stands_where_nodes_ran_and_where_that_is_not_known(
     }
     chosen = matrix.combinations(("firefox",), ("jspi", "wasm"), (1, 2))
     notes = text.matrix_notes(verify(tmp_path, monkeypatch, Answers({"jspi": mixed, "wasm": {}}), chosen))
-    assert "firefox jspi 1, firefox jspi 2: 2 of 3 nodes on WebGPU; on the CPU: Det ×1; 2 copies" in notes
+    told = "2 of 3 nodes of the optimized graph on WebGPU; on the CPU: Det ×1; 2 copies"
+    assert f"firefox jspi 1, firefox jspi 2: {told}" in notes
     assert "firefox wasm 1, firefox wasm 2: placement unknown" in notes
 
 

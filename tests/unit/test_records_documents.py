@@ -26,6 +26,7 @@ from edgekit.records.run_record import (
     RunRecord,
     Timings,
 )
+from edgekit.records.settings import SessionSettings
 from edgekit.records.tensors import Value, same_bits, value_of
 from edgekit.records.validate import validated
 from edgekit.records.verdict import Metrics, OutputVerdict, Verdict
@@ -169,6 +170,15 @@ def test_a_run_record_survives_its_files() -> None:
         assert_same_values(mine.outputs, other.outputs)
 
 
+def test_only_a_device_that_was_emulated_says_so() -> None:
+    document, data = run_record.to_files(RECORD)
+    assert "emulated" not in document["environment"]
+    played = replace(RECORD, environment=replace(RECORD.environment, emulated=True))
+    document, data = run_record.to_files(played)
+    assert document["environment"]["emulated"] is True
+    assert run_record.from_files(document, data).environment == played.environment
+
+
 def test_a_record_of_a_page_that_failed_early_survives() -> None:
     nowhere = replace(ENVIRONMENT, variant=None, execution_provider=None, adapter=None, cross_origin_isolated=None)
     early = replace(RECORD, environment=nowhere, error="no runtime", cases=(CaseRun("random-1", "skipped"),))
@@ -193,6 +203,25 @@ def test_a_record_from_before_placements_were_asked_for_has_none() -> None:
 
 def test_a_manifest_survives_its_file() -> None:
     assert manifest.from_json(through_json(manifest.to_json(MANIFEST))) == MANIFEST
+    assert "sessions" not in manifest.to_json(MANIFEST)  # its bytes are those of before there were settings
+
+
+def test_settings_of_a_session_survive_in_a_manifest_and_in_a_record() -> None:
+    settings = SessionSettings("basic", "NCHW", (HOSTILE.replace("\n", ""),))
+    told = replace(MANIFEST, sessions={"jspi": settings})
+    assert manifest.from_json(through_json(manifest.to_json(told))) == told
+    document, data = run_record.to_files(replace(RECORD, environment=replace(ENVIRONMENT, session=settings)))
+    assert run_record.from_files(through_json(document), data).environment.session == settings
+    del document["environment"]["session"]  # as pages wrote it that knew no settings
+    assert run_record.from_files(through_json(document), data).environment.session is None
+
+
+@pytest.mark.parametrize("wrong", [{"layout": "NCWH"}, {"optimization": "most"}, {"cpu_nodes": ["a\nb"]}])
+def test_settings_that_no_runtime_has_are_refused(wrong: dict[str, Any]) -> None:
+    document = manifest.to_json(replace(MANIFEST, sessions={"jspi": SessionSettings()}))
+    document["sessions"]["jspi"] |= wrong
+    with pytest.raises(UsageError, match=r"manifest\.json"):
+        manifest.from_json(through_json(document))
 
 
 def test_a_verdict_fits_its_schema() -> None:
@@ -222,7 +251,15 @@ def documents() -> dict[str, tuple[dict[str, Any], Any]]:
 def test_a_missing_or_unknown_key_is_refused_anywhere_at_the_top(kind: str) -> None:
     document, read = documents()[kind]
     read(document)
-    for key in document.keys() - {"misses", "placement"}:  # older records lack them
+    for key in document.keys() - {
+        "misses",
+        "placement",
+        "again",
+        "soak",
+        "steadiness",
+        "labels",
+        "strength",
+    }:  # older records lack them
         with pytest.raises(UsageError, match="does not fit the contract"):
             read({k: v for k, v in document.items() if k != key})
     with pytest.raises(UsageError, match="does not fit the contract"):

@@ -6,15 +6,23 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from edgekit.errors import UsageError
-from edgekit.records import tensors
+from edgekit.records import tensor_file, tensors
 from edgekit.records.tensors import NUMPY_DTYPES, Value, same_bits, value_of
 
 HOSTILE = ["<script>", "a/b", "'\"", "new\nline", "\x1b[0m", "né", "", " ", "__metadata__", "../up", "x" * 3000]
+
+
+def test_where_ml_dtypes_is_not_installed_bfloat16_is_said_to_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tensors.encode({"brain": np.arange(3).astype(NUMPY_DTYPES["bfloat16"])})
+    monkeypatch.delitem(tensor_file.DTYPES, "bfloat16")
+    with pytest.raises(UsageError, match="'brain' is of type bfloat16, which needs the package ml-dtypes"):
+        tensors.decode(data, "it")
 
 
 def round_trip(value: Value) -> Value:
@@ -140,6 +148,76 @@ def test_a_type_that_onnx_lacks_is_named() -> None:
     header = b'{"x":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}}'
     with pytest.raises(UsageError, match="C64"):
         tensors.decode(len(header).to_bytes(8, "little") + header + bytes(8), "it")
+
+
+def header(entries: dict[str, Any], data: bytes = bytes(8)) -> bytes:
+    text = json.dumps(entries).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+X = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (header({"x": X | {"data_offsets": [0, 4]}}, bytes(4)), "has 4 bytes"),
+        (header({"x": X | {"data_offsets": [8, 16]}}, bytes(16)), "leave a gap"),
+        (header({"x": X, "y": X}), "overlap"),
+        (header({"x": X | {"data_offsets": [8, 0]}}), "place of 'x'"),
+        (header({"x": X | {"shape": [-2]}}), "shape"),
+        (header({"x": X | {"shape": [True, 2]}}), "shape"),
+        (header({"x": X | {"shape": [1 << 40] * 40}}), "has 8 bytes"),
+        (header({"x": X | {"more": 1}}), "not described"),
+        (header({"x": [1]}), "not described"),
+        (header({"x": X}, bytes(12)), "of none of them"),
+        (header({"x": X}, bytes(4)), "behind the end"),
+        (header({"x": X}).replace(b'"x"', b'"x": 1, "x"')[2:], "too large"),
+        ((1 << 40).to_bytes(8, "little"), "too large"),
+        ((2).to_bytes(8, "little") + b"[]", "not a JSON object"),
+        ((300_000).to_bytes(8, "little") + b'{"a":' + b"[" * 299_995, "nested|JSON|Expecting"),
+    ],
+)
+def test_each_way_to_be_malformed_is_named(data: bytes, message: str) -> None:
+    assert tensors.decode(header({"x": X, "__metadata__": {"a": "b"}}), "it")["x"].shape == (2,)
+    with pytest.raises(UsageError, match=message):
+        tensors.decode(data, "it")
+
+
+def test_a_name_that_stands_twice_is_refused() -> None:
+    text = (
+        b'{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
+    )
+    with pytest.raises(UsageError, match="twice"):
+        tensors.decode(len(text).to_bytes(8, "little") + text + bytes(8), "it")
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+ARRAYS = hnp.arrays(
+    st.sampled_from([dtype for name, dtype in NUMPY_DTYPES.items() if name != "bfloat16"]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+)
+
+
+@given(st.dictionaries(NAMES, ARRAYS, max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_the_bytes_are_those_of_the_format_s_own_library(arrays: dict[str, Any]) -> None:
+    arrays = {key: np.asarray(array) for key, array in arrays.items() if key != "__metadata__"}
+    arrays["brain"] = np.arange(3).astype(NUMPY_DTYPES["bfloat16"])
+    encoded = tensors.encode(arrays)
+    assert encoded == safetensors.numpy.save(arrays)
+    back = tensors.decode(encoded, "it")
+    assert all(
+        back[key].tobytes() == array.tobytes() and back[key].dtype == array.dtype for key, array in arrays.items()
+    )
+
+
+def test_what_lies_at_an_odd_address_is_copied_for_runtimes() -> None:
+    text = (
+        b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}} '
+    )
+    back = tensors.decode(len(text).to_bytes(8, "little") + text + b"\1" + np.float32(2.5).tobytes(), "it")
+    assert back["b"].flags.aligned and back["b"].tolist() == [2.5]
 
 
 ENTRY = {"name": "x", "dtype": "float32", "shape": [2, 2], "key": "x"}

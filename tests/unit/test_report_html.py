@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from report_samples import EVERY, HOSTILE, entry, failed, hostile, many, not_run, nothing_ran, passed, refused, sample
 
+from edgekit.records.run_record import Timings
 from edgekit.records.tensors import value_of
-from edgekit.report.html import Entry, report_html, report_page, visible
+from edgekit.report.entry import Entry
+from edgekit.report.html import report_html, report_page, visible
 from edgekit.report.page import Fact
 
 _VOID = {"meta", "rect", "line", "link", "br"}
@@ -21,6 +23,7 @@ class Reader(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
         self.text, self.tags, self.attributes, self.stack = "", [], [], []  # type: ignore[var-annotated]
+        self.scripts: list[str] = []
         self.feed(page)
         self.close()
 
@@ -34,7 +37,10 @@ class Reader(HTMLParser):
         assert tag in _VOID or self.stack.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        if self.stack and self.stack[-1] == "script":
+            self.scripts.append(data)
+        else:
+            self.text += data
 
 
 def read(*entries: Entry) -> Reader:
@@ -43,18 +49,24 @@ def read(*entries: Entry) -> Reader:
     return reader
 
 
+def allowed(text: str) -> str:
+    """Return the source expression that lets an inline element of this text be used."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_every_report_is_well_formed_the_same_each_time_and_fetches_nothing(name: str) -> None:
     page = report_html([EVERY[name]()])
     assert page == report_html([EVERY[name]()])
     reader = read(EVERY[name]())
-    assert "script" not in reader.tags and "link" not in reader.tags and "img" not in reader.tags
+    assert "link" not in reader.tags and "img" not in reader.tags
     assert not [name for name, _ in reader.attributes if name in ("src", "style") or name.startswith("on")]
     assert {value for name, value in reader.attributes if name == "href"} == set()
     css = page.partition("<style>")[2].partition("</style>")[0]
-    allowed = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    policy = dict(reader.attributes)["content"]
-    assert f"style-src 'sha256-{allowed}'" in page and policy is not None
+    policy = next(str(value) for name, value in reader.attributes if str(value).startswith("default-src 'none'; "))
+    assert f"style-src {allowed(css)};" in policy
+    assert len(reader.scripts) == ("script-src" in policy) == ("data-kind" in page)
+    assert all(f"script-src {allowed(script)};" in policy for script in reader.scripts)
     assert "url(" not in css and "@import" not in css
 
 
@@ -68,7 +80,7 @@ def test_every_report_is_well_formed_the_same_each_time_and_fetches_nothing(name
         (failed(), ["Failed", "3 of 6 outputs do not match.", "The largest error is 0.87", "rel 2.18", "stateN"]),
         (refused(), ["Refused", "webgpu did not run this model; wasm did", "no kernel for CumSum(14)", "fallback"]),
         (not_run(), ["Not run", "Nothing was compared.", "No run record came back."]),
-        (nothing_ran(), ["Not run", "no adapter", "no memory", "did not run"]),
+        (nothing_ran(), ["Refused", "nothing was compared", "no adapter", "no memory", "did not run"]),
         (many(), ["2 of 120 outputs do not match", "What does not match (2)", "All 120 outputs", "38 of 40"]),
     ],
 )
@@ -84,7 +96,12 @@ def test_only_a_pass_says_passed() -> None:
 
 def test_hostile_names_are_text_and_nothing_else() -> None:
     page = report_html([hostile()])
-    assert "<script" not in page and "\x1b" not in page and "\x00" not in page and "\u202e" not in page
+    assert (
+        page.count("<script") == 1 == len(read(hostile()).scripts)
+        and "\x1b" not in page
+        and "\x00" not in page
+        and "\u202e" not in page
+    )
     shown = HOSTILE.replace("\x1b", "\\x1b").replace("\x00", "\\x00")
     shown = shown.replace("\ufffe", "\\ufffe").replace("\u202e", "\\u202e")
     assert read(hostile()).text.count(shown) >= 8
@@ -111,7 +128,7 @@ def test_several_records_say_which_is_which() -> None:
     page = report_page([passed(), second], "")
     assert page.matrices[0].columns == ("1 · model.onnx · webgpu", "2 · other title · wasm")
     text = read(passed(), second).text
-    assert text.count("2 · other title · wasm") == 3  # card, column, and the run's own heading
+    assert text.count("2 · other title · wasm") == 3  # line, column, and the run's own heading
 
 
 def test_runs_of_different_models_are_never_put_side_by_side() -> None:
@@ -192,3 +209,50 @@ def test_visible_reaches_every_string_and_leaves_ordinary_text_alone() -> None:
 def test_the_style_is_readable_when_printed_and_in_the_dark() -> None:
     css = report_html([passed()]).partition("<style>")[2].partition("</style>")[0]
     assert re.search(r"@media \(prefers-color-scheme: dark\)", css) and "@media print" in css
+
+
+def test_a_page_is_small_and_brings_the_licence_of_what_draws_on_it() -> None:
+    page = report_html([passed()])
+    assert len(page.encode()) < 150_000
+    (script,) = read(passed()).scripts
+    assert "Permission is hereby granted" in script and "uPlot" in script
+    assert "The MIT License" in script and script.index("Permission") < script.index("var uPlot=")
+
+
+def test_a_page_without_figures_has_no_script_and_no_empty_figure() -> None:
+    for made in (not_run(), nothing_ran(), Entry(passed().verdict)):
+        page = report_html([made])
+        assert "<script" not in page and "script-src" not in page and "<figure" not in page
+        assert not {"Latencies", "Start and runs", "Error against the reference", "Sizes"} & set(headings(page))
+
+
+def test_a_record_without_timings_gives_neither_times_nor_their_figures() -> None:
+    made = passed()
+    assert made.record is not None
+    for timings in (Timings(), Timings(create_ms=3.0), Timings(later_run_ms=(2.0,))):
+        page = report_html([replace(made, record=replace(made.record, timings=timings))])
+        assert "Latencies" not in headings(page) and 'data-kind="latency"' not in page
+        assert ("Start and runs" in headings(page)) == (timings != Timings())
+    assert {"Latencies", "Start and runs"} <= set(headings(report_html([made])))
+
+
+def headings(page: str) -> list[str]:
+    return re.findall(r"<h2>(.*?)</h2>", page)
+
+
+def test_the_combinations_stand_first_each_with_its_worst_output_and_its_times() -> None:
+    page = report_page([passed(), failed(), not_run()], "")
+    assert [(line.number, line.words, line.share, line.later) for line in page.combinations] == [
+        (1, "Passed", "0 %", "8.00 ms"),
+        (2, "Failed", page.combinations[1].share, "8.00 ms"),
+        (3, "Not run", "–", "–"),
+    ]
+    assert page.combinations[1].worst == "output" and page.combinations[0].software
+    assert headings(report_html([passed(), failed()]))[0] == "Combinations"
+    assert report_page([passed()], "").combinations == ()
+
+
+def test_combinations_of_one_bundle_have_its_title() -> None:
+    made = [replace(passed(), verdict=replace(passed().verdict, title=f"digits · firefox {n}")) for n in (1, 2)]
+    assert report_page(made, "").title == "digits: 2 combinations"
+    assert report_page([passed(), made[0]], "").title == "model.onnx, digits · firefox 1"

@@ -5,7 +5,8 @@ import pytest
 from report_samples import EVERY, failed, hostile, not_run, passed, refused
 
 from edgekit.records.cases import Reference
-from edgekit.records.verdict import Verdict
+from edgekit.records.strength import KindCount, Strength
+from edgekit.records.verdict import LabelChange, LabelResult, SoakResult, Steadiness, Verdict
 from edgekit.report.junit import to_xml
 
 
@@ -73,3 +74,32 @@ def test_a_suite_of_one_variant_is_named_so_and_the_reference_is_said_as_everywh
     assert suite.get("name") == "model.onnx [webgpu's variant wasm]"
     said = {entry.get("name"): entry.get("value") for entry in suite.findall("properties/property")}
     assert said["reference"] == "r.npz (recorded outputs)"
+
+
+def test_what_a_verdict_is_worth_is_the_output_of_its_suite() -> None:
+    soak = SoakResult("zeros", 200, 200, 3, 17, 1e-7, 2.0, 2.1, 10**6, 10**6, None, None, False)
+    labels = LabelResult("scores", 10, 9, 8, 0, (LabelChange("a\x1b", 0, "3", "3", "5"),))
+    verdict = replace(
+        passed().verdict,
+        strength=Strength("0" * 64, 0, 9, 1, 0, (KindCount("weight", 1, 1),), 1, 0, (), ()),
+        steadiness=Steadiness(11, 10, 1, 1, 1e-8, "zeros", soak),
+        labels=(labels,),
+    )
+    suite = suite_of(verdict)
+    said = suite.findtext("system-out")
+    assert said is not None and "\x1b" not in said
+    for part in (
+        "strength: the cases catch 1 of 1",
+        "the same bits: 10 of 11 cases",
+        "200 runs of case 'zeros': 3 gave other bits",
+        "labels of 'scores': device 8 of 10",
+        "changed on the device: a\\x1b (label 3: desktop 3, device 5)",
+    ):
+        assert part in said
+    assert suite.get("failures") == suite.get("errors") == "0"
+    order = [child.tag for child in suite_of(replace(verdict, warnings=("w",)))]
+    assert order[-2:] == ["system-out", "system-err"]
+
+
+def test_a_verdict_of_which_nothing_more_is_known_has_no_output() -> None:
+    assert suite_of(replace(passed().verdict, steadiness=None)).find("system-out") is None

@@ -40,16 +40,16 @@ MIXED = record(
 @pytest.mark.parametrize(
     ("made", "said", "elsewhere"),
     [
-        (MIXED, "87 of 90 nodes on WebGPU; on the CPU: Gather ×2, If ×1; 6 copies", True),
-        (record(placed(GPU, 11)), "all 11 nodes on WebGPU", False),
-        (record(placed(GPU, 1)), "its only node on WebGPU", False),
+        (MIXED, "87 of 90 nodes of the optimized graph on WebGPU; on the CPU: Gather ×2, If ×1; 6 copies", True),
+        (record(placed(GPU, 11)), "all 11 nodes of the optimized graph on WebGPU", False),
+        (record(placed(GPU, 1)), "the only node of the optimized graph on WebGPU", False),
         (record(placed(CPU, 2, ("Det", ""), ("Det", ""))),
-         "0 of 2 nodes on WebGPU; on the CPU: Det ×2; no copies", True),
-        (record(placed(CPU, 78), ran="wasm"), "all 78 nodes on the CPU", False),
+         "0 of 2 nodes of the optimized graph on WebGPU; on the CPU: Det ×2; no copies", True),
+        (record(placed(CPU, 78), ran="wasm"), "all 78 nodes of the optimized graph on the CPU", False),
         (record(placed(GPU, 1, copies=1), placed(CPU, 30_000)),
-         "1 of 30,001 nodes on WebGPU; on the CPU: 30,000 nodes; 1 copy", True),
+         "1 of 30,001 nodes of the optimized graph on WebGPU; on the CPU: 30,000 nodes; 1 copy", True),
         (record(placed("XyzExecutionProvider", 1, ("Add", "")), placed(GPU, 2)),
-         "2 of 3 nodes on WebGPU; on Xyz: Add ×1; no copies", True),
+         "2 of 3 nodes of the optimized graph on WebGPU; on Xyz: Add ×1; no copies", True),
         (record(), "no nodes", False),
     ],
 )  # fmt: skip
@@ -75,7 +75,8 @@ def test_what_is_not_known_is_said_and_where_nothing_ran_nothing_is() -> None:
 
 def test_the_summary_and_the_page_of_a_record_say_it() -> None:
     case_set, _ = sample()
-    for made, said in ((MIXED, "87 of 90 nodes on WebGPU"), (replace(MIXED, placement=None), UNKNOWN)):
+    told = "87 of 90 nodes of the optimized graph on WebGPU"
+    for made, said in ((MIXED, told), (replace(MIXED, placement=None), UNKNOWN)):
         both = entry(case_set, made)
         assert any(line.startswith(f"  {said}") for line in summary(both.verdict, made))
         page = report_html([both])
@@ -150,7 +151,7 @@ def test_the_drawing_is_coloured_by_placement_and_by_result_and_begins_with_what
         ("idle", "idle|idle"), ("idle", "idle|right"), ("output", "output|output right"),
     ]  # fmt: skip
     assert re.findall(r'<ul class="legend"[^>]*>', right)[1].endswith("hidden>")
-    assert "2 of 3 nodes on WebGPU; on the CPU: Relu ×1; no copies." in right
+    assert "2 of 3 nodes of the optimized graph on WebGPU; on the CPU: Relu ×1; no copies." in right
     others = re.search(r'<details class="others">(.*?)</details>', right, re.S)
     assert others is not None and "Mul (&lt;script&gt;" in others[1] and "<script" not in others[1]
     wrong = graph_html(parse(CHAIN), "m", "", marks=Marks(frozenset({"y"}), frozenset(), placement))

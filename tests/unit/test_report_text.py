@@ -8,6 +8,7 @@ from report_samples import EVERY, entry, failed, many, not_run, passed, refused,
 
 from edgekit.records.cases import Reference, Tolerance
 from edgekit.records.run_record import Environment
+from edgekit.records.settings import SessionSettings
 from edgekit.report import words
 from edgekit.report.text import output_table, summary, timing_table
 from edgekit.timing import TimingRow
@@ -65,6 +66,24 @@ def test_no_wrong_output_is_lost_in_a_group() -> None:
     assert counted == 120 and all(row[2].startswith("✗") for row in rows)
 
 
+def test_of_hundreds_of_wrong_outputs_the_worst_are_shown_and_the_others_counted() -> None:
+    verdict = passed().verdict
+    one = verdict.outputs[0]
+    assert one.metrics is not None
+    outputs = tuple(
+        replace(one, output=f"y{i}", status="mismatch", metrics=replace(one.metrics, passing_relative=float(i)))
+        for i in range(199)
+    )
+    reasons = tuple(f"Output 'y{i}' does not match in 1 of 1 cases" for i in range(199))
+    many_names = replace(verdict, outputs=outputs, reasons=(*reasons, "The device gave up."), status="failed")
+    rows = output_table(many_names).rows
+    assert [row[1] for row in rows[:2]] == ["y198", "y197"] and len(rows) == 11
+    assert rows[-1][:3] == ("and 189 more", "worst: y188", "✗ mismatch ×189")
+    lines = summary(many_names)
+    assert sum("does not match" in line for line in lines) == 10
+    assert "  - and 189 more outputs like these" in lines and "  - The device gave up." in lines
+
+
 def test_the_summary_says_the_verdict_the_place_the_reasons_and_the_warnings() -> None:
     lines = summary(passed().verdict)
     assert lines[0] == "✓ Passed for webgpu: 2 of 2 outputs match, 2 were compared."
@@ -116,7 +135,7 @@ def test_numbers_that_are_none_read_as_words() -> None:
     assert metrics is not None
     assert words.would_pass(replace(output, metrics=replace(metrics, passing_relative=math.inf))) == "none"
     assert words.top1(replace(metrics, top1_agrees=0.9999)) == "99.9 %"  # never rounded up to all
-    assert [words.number(x) for x in (None, math.nan, -math.inf, 1234567.0)] == ["–", "NaN", "-∞", "1.23e+06"]
+    assert [words.number(x) for x in (None, math.nan, -math.inf, 1234567.0)] == ["–", "NaN", "-∞", "1,234,567"]
     assert words.tolerance(replace(output, tolerance=Tolerance(0.0, 0.0))) == "equal"
     assert words.tolerance(replace(output, tolerance=None, status="missing")) == "–"
 
@@ -137,3 +156,14 @@ def test_the_browser_of_a_record_is_named_by_what_it_says_of_itself(agent: str |
     environment = Environment("page", "ort", "1", "wasm", "wasm", "wasm", 1, True, None, agent, None)
     assert words.browser(environment) == name
     assert words.where(environment).startswith(f"{name or 'page'} · ort 1")
+
+
+def test_a_verdict_says_how_its_session_was_created() -> None:
+    def where(session: SessionSettings | None) -> str:
+        return words.where(
+            Environment("page", "ort", "1", "jspi", "webgpu", "webgpu", 1, True, None, None, None, session)
+        )
+
+    assert where(None) == where(SessionSettings())
+    said = where(SessionSettings("basic", "NCHW", tuple("abcdef")))
+    assert said.endswith(" · layout NCHW, optimization basic, on the CPU: a, b, c, d and 2 more")

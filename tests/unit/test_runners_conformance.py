@@ -1,6 +1,8 @@
 """The replay of conformance cases in a real Chromium: with runtimes that break on purpose, and against the tables."""
 
 import dataclasses
+import json
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,7 +17,8 @@ from edgekit.conformance.cases import Case
 from edgekit.conformance.judge import judge
 from edgekit.errors import ParityError, UsageError
 from edgekit.files import sha256_file
-from edgekit.runners import conformance
+from edgekit.records.settings import DEFAULT, SessionSettings
+from edgekit.runners import browsers, conformance
 from edgekit.runtime import pins
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.pins import Variant
@@ -27,9 +30,10 @@ FAKE = Variant("fake", "wasm", (), "api.mjs", "glue.mjs", "runtime.wasm")
 SCRIPT = """
 export const env = { versions: { common: 'fake', web: 'fake' }, wasm: {} };
 export class Tensor { constructor(type, data, dims) { Object.assign(this, { type, data, dims }); } }
-export const InferenceSession = { async create(bytes) {
+export const InferenceSession = { async create(bytes, options) {
   const model = new TextDecoder().decode(bytes);
   if (model === 'trap') throw new WebAssembly.RuntimeError('unreachable');
+  if (model === 'echo') throw new Error(JSON.stringify(options));
   if (model === 'refuse') throw new Error('no kernel');
   if (model === 'hang') for (;;) {}
   return { inputNames: [], outputNames: ['y'], release: async () => {},
@@ -73,6 +77,50 @@ def test_a_case_that_never_ends_is_found_and_the_others_are_done(tmp_path: Path)
         ("crashed", "no answer within 3 s"),
         ("done", None),
     ]
+
+
+def test_a_stream_goes_on_until_nothing_is_fed_and_over_a_case_that_traps(tmp_path: Path) -> None:
+    fed = [says("run", "trap", "run"), says("refuse"), []]
+    heard: list[tuple[int, str]] = []
+    done = conformance.stream(
+        lambda: fed.pop(0), lambda index, reply: heard.append((index, reply.outcome)), FAKE, fake(tmp_path), chunk=2
+    )
+    assert heard == [(0, "done"), (1, "crashed"), (2, "done"), (3, "refused")]
+    assert [reply.outcome for reply in done.replies] == [outcome for _, outcome in heard]
+    assert fed == []
+
+
+def test_a_page_that_waits_for_cases_is_not_taken_for_dead(tmp_path: Path) -> None:
+    fed = [says("run"), says("run"), []]
+
+    def slowly() -> list[Case]:
+        time.sleep(2 if len(fed) == 2 else 0)
+        return fed.pop(0)
+
+    heard: list[str] = []
+    conformance.stream(
+        slowly, lambda index, reply: heard.append(reply.outcome), FAKE, fake(tmp_path), silence_seconds=0.8
+    )
+    assert heard == ["done", "done"]
+
+
+def test_where_pages_only_wait_several_share_the_cases(tmp_path: Path) -> None:
+    waiting = dataclasses.replace(FAKE, execution_provider="webgpu", needs=("webgpu",))
+    models = ["run", "refuse"] * 30 + ["trap"] + ["run"] * 4
+    done = conformance.replay(says(*models), waiting, fake(tmp_path), engine=browsers.FIREFOX)
+    outcomes = {"run": "done", "refuse": "refused", "trap": "crashed"}
+    assert [reply.outcome for reply in done.replies] == [outcomes[model] for model in models]
+
+
+@pytest.mark.parametrize(("chunk", "is_told"), [(2, True), (4, False)])
+def test_a_page_reports_so_many_replies_at_once(chunk: int, is_told: bool, tmp_path: Path) -> None:
+    parts: list[float | None] = []
+    done = conformance.replay(
+        says("run", "refuse", "run", "run"), FAKE, fake(tmp_path), chunk=chunk,
+        progress=lambda message, done=None: parts.append(done),
+    )  # fmt: skip
+    assert [reply.outcome for reply in done.replies] == ["done", "refused", "done", "done"]
+    assert (0.5 in parts) == is_told
 
 
 def test_a_page_that_does_not_start_is_an_error_and_not_the_fault_of_a_case(tmp_path: Path) -> None:
@@ -133,3 +181,25 @@ def test_where_nodes_are_put_is_seen_on_a_gpu() -> None:
     done = conformance_run.replay([relu(), unknown()], "jspi", gpu="software")
     assert done.replies[0].placement == ("WebGpuExecutionProvider",)
     assert done.replies[1].outcome == "refused"
+
+
+@pytest.mark.parametrize("engine", [browsers.CHROMIUM, browsers.FIREFOX], ids=lambda engine: engine.id)
+def test_settings_reach_the_session_in_each_engine(engine: browsers.Engine, tmp_path: Path) -> None:
+    wanted = SessionSettings("disabled", "NCHW", ("a", "b"))
+    cases = [
+        dataclasses.replace(case, settings=one)
+        for case, one in zip(says("echo", "echo"), (wanted, DEFAULT), strict=True)
+    ]
+    done = conformance.replay(
+        cases, dataclasses.replace(FAKE, execution_provider="webgpu"), fake(tmp_path), engine=engine
+    )
+    given = [json.loads((reply.error or "").removeprefix("Error: ")) for reply in done.replies]
+    provider = {"name": "webgpu", "preferredLayout": "NCHW", "forceCpuNodeNames": ["a", "b"]}
+    assert given[0]["executionProviders"] == [provider]
+    assert given[0]["graphOptimizationLevel"] == "disabled"
+    assert (given[1]["executionProviders"], "graphOptimizationLevel" in given[1]) == (["webgpu"], False)
+
+
+def test_an_engine_that_cannot_report_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="WebKit"):
+        conformance.replay(says("run"), FAKE, fake(tmp_path), engine=browsers.WEBKIT)

@@ -24,6 +24,7 @@ from edgekit.serve.server import address_here
 def get(url: str) -> int:
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
+            answer.read()  # who hangs up before has the server's development framework leave the file open
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -20,8 +20,10 @@ from edgekit.records.tensors import same_bits, value_of
 from edgekit.runners import browsers, chromium, conformance, own_page, recording, tab
 from edgekit.runners.recording import Job, RecordedRun
 from edgekit.runtime import pins
+from edgekit.runtime import profile as profiles
 from edgekit.runtime.dist import RuntimeDist
 from edgekit.runtime.fetch import fetch
+from edgekit.runtime.pins import AdapterName
 from edgekit.runtime.recording import THREADS, Recording, entered_by_chance, recording_dist
 from edgekit.serve.app import create_static_app
 from edgekit.serve.server import serving
@@ -65,7 +67,7 @@ def recorder() -> tuple[RuntimeDist, Recording]:
 def recorded(bundle: Bundle, recorder: tuple[RuntimeDist, Recording]) -> tuple[RecordedRun, RecordedRun, RecordedRun]:
     """Recorded with one thread and with four; and the stock runtime, which records nothing, in the page itself."""
     recordings = [Job(CPU, *recorder, threads=threads) for threads in THREADS]
-    one, four, stock = recording.record_all(bundle, [*recordings, Job(CPU, fetch(), worker=False)])
+    one, four, stock = recording.record_all(bundle, [*recordings, Job(CPU, fetch(), worker=False)], at_once=2)
     return one, four, stock
 
 
@@ -128,12 +130,30 @@ def test_what_another_page_records_of_the_same_model_is_among_it(
     assert known <= recorded[0].functions
 
 
+def test_what_the_runtime_has_for_a_gpu_is_entered_when_the_adapter_goes_by_its_name(bundle: Bundle) -> None:
+    (gpu,) = pins.load().chosen(["jspi"], "test")
+    recorder = recording_dist(fetch(), gpu)
+    known = [AdapterName("intel", "xe-2lpg"), AdapterName("intel", "xe-3lpg")]
+    one, other = recording.record_all(
+        bundle, [Job(gpu, *recorder, posing_as=adapter) for adapter in known], gpu="software", at_once=2
+    )
+    for run in (one, other):
+        assert [step.name for step in run.steps] == ["create", "case one", "release"]
+        assert run.adapter is not None and run.adapter.software  # what it calls itself to edgekit is what it is
+    assert one.functions - other.functions and other.functions - one.functions
+    profile = profiles.find(fetch().files[gpu.wasm])
+    assert profile is not None and (one.functions ^ other.functions) <= profile.start
+
+
 def test_a_runtime_cut_to_the_recorded_functions_misses_nothing_and_one_cut_to_less_says_what(
     bundle: Bundle, recorded: tuple[RecordedRun, ...], tmp_path: Path
 ) -> None:
     one, four, stock = recorded
     chance = entered_by_chance(parse((fetch().folder / CPU.wasm).read_bytes()), one.functions, four.functions)
-    keep = one.functions | four.functions | chance
+    # Threads that have to wait for each other enter more, which only some runs do: the profile has seen it.
+    known = profiles.find(fetch().files[CPU.wasm])
+    assert known is not None
+    keep = one.functions | four.functions | chance | known.threads
     enough = dist_of(tmp_path / "enough", keep)
     start = step(one, "create").functions
     little = dist_of(tmp_path / "little", start)
@@ -147,6 +167,7 @@ def test_a_runtime_cut_to_the_recorded_functions_misses_nothing_and_one_cut_to_l
             Job(CPU, little, threads=1, worker=False, miss_address=MISS_ADDRESS),
             Job(CPU, single, threads=2, miss_address=MISS_ADDRESS),
         ],
+        at_once=2,
     )
     for run in runs[:2]:
         assert (run.end, run.misses) == ("done", ())
@@ -185,12 +206,14 @@ def test_a_page_that_falls_silent_is_an_error_that_names_variant_and_threads(
         recording.record_all(bundle, jobs, silence_seconds=2)
 
 
-def test_a_page_that_breaks_is_an_error_that_says_why(bundle: Bundle, tmp_path: Path) -> None:
-    dist = fake(tmp_path, "")
-    (tmp_path / CPU.api).write_text("throw new Error('not a runtime');")
-    broken = dataclasses.replace(dist, files={**dist.files, CPU.api: sha256_file(tmp_path / CPU.api)})
+def test_a_page_that_breaks_is_an_error_that_says_why_and_ends_the_others(bundle: Bundle, tmp_path: Path) -> None:
+    for name in ("silent", "broken"):
+        (tmp_path / name).mkdir()
+    silent, dist = fake(tmp_path / "silent", "for (;;) {}"), fake(tmp_path / "broken", "")
+    (dist.folder / CPU.api).write_text("throw new Error('not a runtime');")
+    broken = dataclasses.replace(dist, files={**dist.files, CPU.api: sha256_file(dist.folder / CPU.api)})
     with pytest.raises(ParityError, match=r"variant wasm, 1 thread broke before its first step: .*not a runtime"):
-        recording.record(bundle, CPU, broken, None, threads=1)
+        recording.record_all(bundle, [Job(CPU, silent, threads=2), Job(CPU, broken)], at_once=2)
 
 
 def test_a_session_that_is_not_created_is_told_and_no_error(bundle: Bundle, tmp_path: Path) -> None:

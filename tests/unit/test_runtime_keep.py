@@ -34,6 +34,18 @@ def test_a_recorded_model_keeps_start_up_its_operators_in_their_dtypes_and_what_
     )
 
 
+def test_a_recording_that_broke_off_keeps_what_a_model_without_one_keeps_and_what_it_entered() -> None:
+    alone = keep.choose(profile(), [ADD, RELU], recorded=None)
+    broken = keep.choose(profile(), [ADD, RELU], recorded={500}, whole=False)
+    assert broken.functions == alone.functions | {500}
+
+
+def test_what_other_gpus_enter_is_kept_and_counted_apart() -> None:
+    found = keep.choose(profile(), [ADD], recorded={1, 500}, elsewhere={500, 900})
+    assert {500, 900} <= found.functions
+    assert dict(found.added)["other GPUs"] == 1
+
+
 def test_without_a_recording_failures_every_dtype_and_what_fusions_enter_are_kept_too() -> None:
     found = keep.choose(profile(), [ADD, RELU], recorded=None)
     assert found.functions == ALWAYS | FAILURES | {10, 11, 12, 13, 14, 30, 700, 50, 51}

@@ -75,7 +75,7 @@ def test_the_same_profile_is_the_same_file() -> None:
         brotli.compress(b"no JSON"),
         brotli.compress(b"[]"),
         brotli.compress(b"{}"),
-        brotli.compress(b'{"format": 1}'),
+        brotli.compress(b'{"format": 2}'),
         profiles.to_bytes(profile())[:-5],
         changed(operators=[["", "Add", 14, ["float32"], [99]]]),
         changed(operators=[["", "Add"]]),

@@ -13,7 +13,7 @@ import web_bundle
 from models_text import LINEAR, write
 from ort_in_node import CPU
 
-from edgekit import runtime_trim
+from edgekit import runtime_record, runtime_trim
 from edgekit.bundle.runtime_files import CutRuntimes
 from edgekit.errors import UsageError
 from edgekit.facts.operators import Operator
@@ -26,6 +26,7 @@ from edgekit.runtime import fetch
 from edgekit.runtime import profile as profiles
 from edgekit.runtime.profile import Profile
 from edgekit.runtime.recording import recording_dist
+from edgekit.runtime_record import Recorded
 from edgekit.runtime_trim import Missed, TrimmedVariant, trim
 from edgekit.wasm import sections
 from edgekit.wasm.layout import segment_ranges
@@ -130,18 +131,18 @@ def test_the_runtime_is_cut_by_profile_and_recording_and_proven_with_one_thread_
 def threadless(profile: Profile, recorded: tuple[RecordedRun, ...], monkeypatch: pytest.MonkeyPatch) -> Profile:
     """The profile without what several threads alone enter, which no recording tells either."""
     one, four = (run.functions for run in recorded)
-    record = runtime_trim._recorded
+    record = runtime_record.record
 
-    def forgetful(*arguments: Any) -> dict[str, Any]:
-        return {
-            variant: tuple(
-                replace(run, steps=tuple(replace(step, functions=step.functions & one) for step in run.steps))
-                for run in runs
-            )
-            for variant, runs in record(*arguments).items()
-        }
+    def forgetful(*arguments: Any) -> Recorded:
+        runs = tuple(
+            run
+            if run.threads == 1
+            else replace(run, steps=tuple(replace(step, functions=step.functions & one) for step in run.steps))
+            for run in record(*arguments).runs
+        )
+        return Recorded(runs)
 
-    monkeypatch.setattr(runtime_trim, "_recorded", forgetful)
+    monkeypatch.setattr(runtime_trim, "record", forgetful)
     return replace(
         profile,
         start=profile.start - (four - one),
@@ -182,7 +183,7 @@ def place_of(content: bytes, size: int) -> profiles.TextPlace:
         for number, addresses in segment_ranges(module).items()
         if content in sections.segments(module)[number].data
     )
-    return profiles.TextPlace(address, size, frozenset(), True)
+    return profiles.TextPlace(address, size, frozenset(), frozenset(), True)
 
 
 def test_a_runtime_that_answers_otherwise_is_shipped_as_published(
@@ -215,6 +216,15 @@ def test_without_a_browser_the_profile_alone_must_do_and_the_runtime_is_larger(
     assert answers(found.wasm, linear, tmp_path) == {"y": [2.5, 0, 0]}
 
 
+def test_where_golden_cases_fail_the_profile_keeps_its_margin_and_nothing_is_said_to_be_proven(tmp_path: Path) -> None:
+    failing = draft(POWER, tmp_path, np.int64)  # of another dtype than the model takes
+    found = failing.trim(tmp_path / "work")
+    assert (found.reason, found.proven, found.refused) == ("", (), False)
+    assert found.note.startswith("not proven here, where golden cases fail: Unexpected input data type")
+    assert found.wasm is not None
+    assert ort_in_node.answer(found.wasm, failing.model, {"x": np.array([[1, 4]], np.float32)}, tmp_path)
+
+
 def test_a_build_that_refuses_the_model_is_cut_and_said_to_refuse(tmp_path: Path) -> None:
     found = draft(REFUSED, tmp_path, np.float64).trim(tmp_path / "work")
     assert (found.refused, found.reason, found.proven) == (True, "", (1, 4))
@@ -227,7 +237,7 @@ def test_a_build_without_a_profile_is_shipped_as_published_and_no_browser_starts
     said: list[str] = []
     found = linear.trim(tmp_path / "work", progress=lambda message, done=None: said.append(message))
     assert found.wasm is None
-    assert "no profile of this build is at hand ('edgekit runtime profile' measures one)" in found.reason
+    assert "no profile of this build is at hand ('edgekit runtime profile --variant wasm' measures one)" in found.reason
     assert found.stock_bytes == (fetch.fetch().folder / CPU.wasm).stat().st_size
     assert said == []
 
@@ -294,16 +304,26 @@ def test_the_misses_of_a_record_are_told_by_variant(tmp_path: Path) -> None:
             frozenset({Operator("ai.onnx", "Acosh", 1, since=9), Operator("com.microsoft", "Gelu", 1, since=1)}),
         ),
     }
-    assert runtime_trim.missed(made) == runtime_trim.missed(made / "record.json") == expected
+    told = runtime_trim.reported(made)
+    assert told == runtime_trim.reported(made / "record.json")
+    assert (told.misses, told.versions, told.models) == (expected, {"0"}, {"0" * 64})
+
+
+def test_the_folder_of_several_combinations_tells_what_all_of_them_missed(tmp_path: Path) -> None:
+    record(tmp_path / "chromium-1", miss("wasm", 3))
+    record(tmp_path / "firefox-1")
+    record(tmp_path / "firefox-4", miss("wasm", 5))
+    (tmp_path / "notes").mkdir()
+    assert runtime_trim.reported(tmp_path).misses == {"wasm": Missed(frozenset({4, 6}))}
 
 
 def test_a_record_without_misses_that_are_known_is_refused(tmp_path: Path) -> None:
     for name, misses in (("none", ()), ("no trace", (miss("wasm"),))):
         with pytest.raises(UsageError, match="tells of no function that a trimmed runtime missed") as caught:
-            runtime_trim.missed(record(tmp_path / name, *misses))
+            runtime_trim.reported(record(tmp_path / name, *misses))
         assert caught.value.hint is not None and "--output" in caught.value.hint
     with pytest.raises(UsageError):
-        runtime_trim.missed(tmp_path / "nowhere")
+        runtime_trim.reported(tmp_path / "nowhere")
 
 
 def test_the_plan_tells_all_but_the_bytes_of_the_runtime(small: TrimmedVariant) -> None:

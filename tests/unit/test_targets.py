@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from edgekit import resources
 from edgekit.errors import UsageError
 from edgekit.records.cases import Tolerance
 from edgekit.targets import load as targets
@@ -74,8 +75,14 @@ def test_only_one_level_is_extended(tmp_path: Path) -> None:
     assert "only one level" in problem(tmp_path).message
 
 
+def base_of_edgekits_own() -> str:
+    """Return the id of a target of edgekit's own that extends no other, so that it may be extended."""
+    folder = resources.root("device_targets")
+    return next(own for own in targets.ids() if not (folder / f"{own}.toml").read_text().count("extends ="))
+
+
 def test_a_users_target_may_extend_one_of_edgekits_own_and_its_own_folder_comes_first(tmp_path: Path) -> None:
-    own = targets.ids()[0]
+    own = base_of_edgekits_own()
     write(tmp_path, a=f'extends = "{own}"\ntitle = "Mine"')
     assert targets.load("a", tmp_path) == replace(targets.load(own), id="a", title="Mine")
     write(tmp_path, **{own: GOOD})
@@ -85,7 +92,7 @@ def test_a_users_target_may_extend_one_of_edgekits_own_and_its_own_folder_comes_
 def test_extending_nothing_is_said(tmp_path: Path) -> None:
     found = problem(write(tmp_path, a='extends = "gone"', beside=GOOD))
     assert found.message == f"{tmp_path / 'a.toml'} extends 'gone', which is no target."
-    assert found.hint is not None and "beside, wasm, webgpu." in found.hint
+    assert found.hint is not None and "beside, " in found.hint and "webgpu-ios" in found.hint
 
 
 def test_extending_nothing_names_the_nearest_of_edgekits_own_too(tmp_path: Path) -> None:
@@ -94,7 +101,7 @@ def test_extending_nothing_names_the_nearest_of_edgekits_own_too(tmp_path: Path)
 
 
 def test_a_target_may_take_the_name_of_one_of_edgekits_own_and_extend_it_but_never_itself(tmp_path: Path) -> None:
-    own = targets.ids()[0]
+    own = base_of_edgekits_own()
     write(tmp_path, **{own: f'extends = "{own}"\ntitle = "Mine"', "a": 'extends = "a"'})
     assert targets.load(own, tmp_path) == replace(targets.load(own), title="Mine")
     assert "extends 'a', which is no target" in problem(tmp_path).message
@@ -128,14 +135,14 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         ("float32", "flaot32", "a.toml: 'tolerance.flaot32' is for no dtype. Did you mean 'float32'?"),
         ('title = "A device"', "", "a.toml: missing key title."),
         ("opset = 20", "", "a.toml: missing key limits.opset."),
-        ("opset = 20", "opset = 2.5", "a.toml: 'limits.opset' must be int, not 2.5."),
-        ("opset = 20", "opset = true", "a.toml: 'limits.opset' must be int, not True."),
-        ("relative = 1e-3", "relative = true", "a.toml: 'tolerance.float32.relative' must be float, not True."),
+        ("opset = 20", "opset = 2.5", "a.toml: 'limits.opset' must be a whole number, not 2.5."),
+        ("opset = 20", "opset = true", "a.toml: 'limits.opset' must be a whole number, not true."),
+        ("relative = 1e-3", "relative = true", "a.toml: 'tolerance.float32.relative' must be a number, not true."),
         ("relative = 1e-3", "relative = -1", "a.toml: 'tolerance.float32' must hold finite numbers of 0 or more."),
         ("relative = 1e-3", "relative = nan", "a.toml: 'tolerance.float32' must hold finite numbers of 0 or more."),
         ("relative = 1e-3", "relative = inf", "a.toml: 'tolerance.float32' must hold finite numbers of 0 or more."),
-        ('["a", "b"]', '["a", 1]', "a.toml: 'runtime.variants[]' must be str, not 1."),
-        ('["a", "b"]', '"a"', "a.toml: 'runtime.variants' must be tuple, not 'a'."),
+        ('["a", "b"]', '["a", 1]', "a.toml: 'runtime.variants[]' must be a text in quotes, not 1."),
+        ('["a", "b"]', '"a"', "a.toml: 'runtime.variants' must be a list, not \"a\"."),
         ('["a", "b"]', "[]", "a.toml: 'runtime.variants' is empty."),
         ("opset = 20", "opset = 20\nnodes = -1", "a.toml: 'limits.nodes' must be 0 or more."),
         ("[parity]", "[gpu]\nbuffer_bytes = -1\n[parity]", "a.toml: 'gpu.buffer_bytes' must be 0 or more."),
@@ -152,3 +159,28 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, old: str, new: st
 def test_a_file_that_is_not_toml_is_said(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.toml").write_bytes(data)
     assert "is not valid TOML" in problem(tmp_path).message
+    (tmp_path / "a.toml").write_bytes(b"title = '\xff'")
+    assert "the byte at 9 is not of UTF-8" in problem(tmp_path).message
+    (tmp_path / "a.toml").write_text("extends = ['linux']")
+    assert "'extends' must be a text in quotes" in problem(tmp_path).message
+
+
+def test_a_kind_that_nothing_builds_names_the_nearest(tmp_path: Path) -> None:
+    error = problem(write(tmp_path, a=GOOD.replace('"web"', '"linus"')))
+    assert "'kind' is 'linus'" in error.message and "Did you mean 'linux'" in error.message
+
+
+def test_a_table_of_another_kind_is_refused(tmp_path: Path) -> None:
+    error = problem(write(tmp_path, a=GOOD + '[linux]\nmachine = "aarch64"\n'))
+    assert "'linux' is for targets of that kind, and this one is of kind 'web'" in error.message
+
+
+def test_what_a_kind_states_of_itself_is_read_strictly(tmp_path: Path) -> None:
+    linux = GOOD.replace('"web"', '"linux"') + "[linux]\n"
+    loaded = targets.load("a", write(tmp_path, a=linux + 'pythons = ["3.11"]\ncores = [0, 2]\n'))
+    assert (loaded.linux.pythons, loaded.linux.cores, loaded.linux.machine) == (("3.11",), (0, 2), "aarch64")
+    assert "Did you mean 'cores'" in problem(write(tmp_path, a=linux + "core = [0]\n")).message
+    assert (
+        "'linux.cores[]' must be a whole number, not \"0\""
+        in problem(write(tmp_path, a=linux + 'cores = ["0"]\n')).message
+    )

@@ -12,7 +12,7 @@ from trimming import parse, run
 
 from edgekit import files, pipeline
 from edgekit.bundle.open import load_cases, open_bundle
-from edgekit.bundle.web import PLAN
+from edgekit.bundle.writer import PLAN
 from edgekit.check import run as checking
 from edgekit.check.finding import Finding
 from edgekit.child.process import DEFAULT_LIMITS
@@ -20,9 +20,10 @@ from edgekit.cli.main import run as edgekit
 from edgekit.facts import survey
 from edgekit.golden import make as golden
 from edgekit.golden.make import CaseOptions
+from edgekit.kinds.config import BuildConfig
 from edgekit.model import io
 from edgekit.passes import no_ops
-from edgekit.pipeline import BuildConfig, BuildResult
+from edgekit.pipeline import BuildResult
 from edgekit.records.tensors import same_bits, value_of
 from edgekit.targets import load as targets
 from edgekit.trim import ship
