@@ -6,7 +6,7 @@ import signal
 import tempfile
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,16 +146,23 @@ async def served(
 
 
 async def wait(
-    watch: Watch, opening: Coroutine[Any, Any, None], seconds: float, late: str = "The page did not answer"
+    watch: Watch,
+    opening: Coroutine[Any, Any, None],
+    seconds: float,
+    late: str = "The page did not answer",
+    standing: Callable[[], Awaitable[str]] | None = None,
 ) -> RunRecord | str:
-    """Have ``opening`` open the page, and wait for the end; return the record, or why there is none."""
+    """Have ``opening`` open the page, and wait for the end; return the record, or why there is none.
+
+    ``standing``: says, when the time is over, how far the page has come.
+    """
     # Beside the wait, not before it: a browser that dies while a page opens may leave that call without an answer.
     task = asyncio.ensure_future(opening)
     try:
         async with asyncio.timeout(seconds):
             return await watch.end
     except TimeoutError:
-        return f"{late} within {seconds:g} s."
+        return f"{late} within {seconds:g} s.{f' {await standing()}' if standing else ''}"
     finally:
         task.cancel()
         await asyncio.wait([task])  # an error of its own is no longer of interest: the wait has ended

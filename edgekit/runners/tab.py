@@ -20,6 +20,9 @@ CRASHED = "The browser's tab crashed (often: out of memory)."
 
 _CLOSE_SECONDS = 10.0
 _CRASH_SECONDS = 1.0
+# What the page says that it is doing.
+_STATUS = "() => document.getElementById('status-text')?.textContent.trim() ?? ''"
+_STATUS_SECONDS = 5.0
 LAUNCH_SECONDS = 60.0
 # How Playwright shows what the browser wrote to stderr, and which of it says why it did not start.
 _BROWSER_LINE = re.compile(r"\[pid=\d+\]\[err\] (.+)")
@@ -44,12 +47,25 @@ async def replay_in(
 ) -> RunRecord | str:
     """Do as ``replay`` does in the tab that ``new_page`` makes."""
     browser.on("disconnected", lambda _: watch.finish(page.ENDED))
-    return await page.wait(watch, _open(new_page, watch), seconds)
+    tabs: list[Page] = []
+    return await page.wait(watch, _open(new_page, watch, tabs), seconds, standing=lambda: _standing(tabs))
 
 
-async def _open(new_page: Callable[[], Awaitable[Page]], watch: Watch) -> None:
+async def _standing(tabs: list[Page]) -> str:
+    """Say how far the page has come, for one that came too late."""
+    if not tabs:
+        return "The browser opened no tab."
+    try:
+        text = await asyncio.wait_for(tabs[0].evaluate(_STATUS), _STATUS_SECONDS)
+    except (PlaywrightError, TimeoutError):
+        return "It does not react any more."
+    return f"It stands at: {text}" if text else "It is still empty."
+
+
+async def _open(new_page: Callable[[], Awaitable[Page]], watch: Watch, tabs: list[Page]) -> None:
     try:
         tab = await new_page()
+        tabs.append(tab)
         _listen(tab, watch)
         await tab.goto(watch.url, wait_until="commit", timeout=0)
     except PlaywrightError as error:
