@@ -5,24 +5,22 @@ magnitude of that reference output: an error of 1e-4 on values near 300 is not a
 infinity the same infinity. What has no tolerance (integers, bools, strings) must be equal.
 """
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
-from edgekit import accuracy, steadiness
+from edgekit import accuracy, reasons, steadiness
 from edgekit.errors import UsageError, did_you_mean
-from edgekit.figures import figure
 from edgekit.metrics import measure
 from edgekit.records.cases import CaseSet, GoldenCase, Tolerance
-from edgekit.records.run_record import CaseRun, Miss, RunRecord
+from edgekit.records.run_record import CaseRun, RunRecord
 from edgekit.records.store import Conditions
-from edgekit.records.tensors import Array, Value
-from edgekit.records.verdict import Metrics, OutputStatus, OutputVerdict, Steadiness, Verdict, VerdictStatus
+from edgekit.records.tensors import Value
+from edgekit.records.verdict import OutputStatus, OutputVerdict, Verdict, VerdictStatus
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _EXACT = Tolerance(0.0, 0.0)
-_NAMED = 3  # how many of a kind are named in a sentence before "and N more"
 
 
 def judge(
@@ -51,18 +49,18 @@ def judge(
     expected = _expected_cases(case_set, cases)
     tolerances = {**case_set.output_tolerance, **_checked(tolerance or {}, case_set)}
     runs = {} if record is None else {run.id: run for run in record.cases}
-    outputs = tuple(
-        verdict for case in expected for verdict in judge_case(case, runs.get(case.id), case_set.tolerance, tolerances)
-    )
+    cases_judged = [judge_case(case, runs.get(case.id), case_set.tolerance, tolerances) for case in expected]
+    outputs = tuple(chain.from_iterable(cases_judged))
     expected_outputs = sum(value.array is not None for case in expected for value in case.outputs)
     compared = sum(verdict.status in ("match", "mismatch") for verdict in outputs)
     ran = any(runs[case.id].status != "skipped" for case in expected if case.id in runs)
-    fallback = None if record is None or not ran else _fallback(record)
+    fallback = None if record is None or not ran else reasons.fallback(record)
     foreign = _foreign(case_set, record, manifest_sha256, runtime_version)
-    wrong = foreign + _wrong_outputs(outputs) + _wrong_record(case_set, expected, record)
+    wrong = foreign + reasons.wrong_outputs(outputs) + _wrong_record(case_set, expected, record)
     wrong += steadiness.wrong(record, expected, lambda case, run: judge_case(case, run, case_set.tolerance, tolerances))
     steady = steadiness.steadiness(record) if record is not None and ran else None
-    status, reasons = _concluded(
+    allowed = fallback if allow_fallback else None
+    status, why = _concluded(
         wrong,
         fallback,
         complete=compared == expected_outputs,
@@ -80,8 +78,8 @@ def judge(
         expected=expected_outputs,
         compared=compared,
         outputs=outputs,
-        reasons=tuple(reasons),
-        warnings=tuple(_warnings(expected, record, fallback if allow_fallback else None, execution_provider, steady)),
+        reasons=tuple(why),
+        warnings=tuple(reasons.warnings(expected, record, allowed, execution_provider, steady)),
         variant=_other_variant(record, execution_provider, status),
         steadiness=steady,
     )
@@ -137,7 +135,7 @@ def _expected_cases(case_set: CaseSet, ids: Sequence[str] | None) -> tuple[Golde
     for wanted in ids:
         if wanted not in known:
             raise UsageError(
-                f"There is no case '{wanted}'.{did_you_mean(wanted, known)}", hint=f"Cases: {_listed(known)}."
+                f"There is no case '{wanted}'.{did_you_mean(wanted, known)}", hint=f"Cases: {reasons.listed(known)}."
             )
     return tuple(known[wanted] for wanted in dict.fromkeys(ids))
 
@@ -148,7 +146,7 @@ def _checked(tolerance: Mapping[str, Tolerance], case_set: CaseSet) -> Mapping[s
         if name not in known:
             raise UsageError(
                 f"A tolerance is given for '{name}', which is not an output.{did_you_mean(name, known)}",
-                hint=f"Outputs: {_listed(known)}.",
+                hint=f"Outputs: {reasons.listed(known)}.",
             )
     return tolerance
 
@@ -190,38 +188,15 @@ def _judge_output(
     if given.array.shape != reference.array.shape:
         return _without(case, reference, "wrong_shape", f"It has {shapes}.")
     if reference.dtype == "string":
-        difference = _first_different_string(given.array, reference.array)
+        difference = reasons.different_string(given.array, reference.array)
         return _without(case, reference, "match" if difference is None else "mismatch", difference)
     if tolerance is None and reference.dtype in _FLOATS:
         tolerance = _EXACT
     metrics = measure(given.array, reference.array, absolute=(tolerance or _EXACT).absolute)
     matches = metrics.passing_relative <= (tolerance or _EXACT).relative
-    why = None if matches else _why_mismatch(given.array, reference.array, metrics, tolerance)
+    why = None if matches else reasons.why_mismatch(given.array, reference.array, metrics, tolerance)
     status: OutputStatus = "match" if matches else "mismatch"
     return OutputVerdict(case.id, reference.name, reference.dtype, status, tolerance, metrics, why)
-
-
-def _first_different_string(given: Array, reference: Array) -> str | None:
-    for index, (a, b) in enumerate(zip(given.ravel(), reference.ravel(), strict=True)):
-        if a != b:
-            return f"The strings differ first at index {index}: {_short(a)}, and must be {_short(b)}."
-    return None
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:60] + "…")
-
-
-def _why_mismatch(given: Array, reference: Array, metrics: Metrics, tolerance: Tolerance | None) -> str:
-    place = f"at {list(index)}" if (index := metrics.worst_index or ()) else "as a scalar"
-    # str and not a format: it gives the shortest digits that tell the numbers of this dtype apart.
-    pair = f"{given[index]!s} {place}, and must be {reference[index]!s}"
-    if metrics.first_nonfinite is not None:
-        return f"NaN or infinity where the reference has another value: {pair}."
-    if tolerance is None:
-        return f"It must be equal, and is not: {pair}."
-    allowed = tolerance.absolute + tolerance.relative * metrics.scale
-    return f"The largest error is {figure(metrics.max_abs)}, allowed is {figure(allowed)}: {pair}."
 
 
 def _foreign(
@@ -252,74 +227,32 @@ def _wrong_record(case_set: CaseSet, expected: Sequence[GoldenCase], record: Run
     found = [] if record.error is None else [f"The run ended in an error: {record.error}"]
     known = {case.id for case in case_set.cases}
     if unknown := [run.id for run in record.cases if run.id not in known]:
-        found.append(f"The record holds cases that do not exist: {_listed(unknown)}.")
+        found.append(f"The record holds cases that do not exist: {reasons.listed(unknown)}.")
     if repeated := [id_ for id_, count in Counter(run.id for run in record.cases).items() if count > 1]:
-        found.append(f"The record holds cases more than once: {_listed(repeated)}.")
+        found.append(f"The record holds cases more than once: {reasons.listed(repeated)}.")
     outputs_of = {case.id: Counter(value.name for value in case.outputs) for case in expected}
     for run in record.cases:
         if run.id not in outputs_of or run.status != "done":
             continue
         if extra := list(Counter(value.name for value in run.outputs) - outputs_of[run.id]):
-            found.append(f"Case '{run.id}' has outputs that the reference does not have, or twice: {_listed(extra)}.")
+            found.append(
+                f"Case '{run.id}' has outputs that the reference does not have, or twice: {reasons.listed(extra)}."
+            )
     return found
-
-
-def _wrong_outputs(outputs: Sequence[OutputVerdict]) -> list[str]:
-    """Say what is wrong with the outputs, a sentence for each output name and kind, the worst first."""
-    groups: dict[tuple[str, OutputStatus], list[OutputVerdict]] = {}
-    for verdict in sorted(outputs, key=lambda one: -(one.metrics.passing_relative if one.metrics else math.inf)):
-        if verdict.status not in ("match", "not_comparable"):
-            groups.setdefault((verdict.output, verdict.status), []).append(verdict)
-    total = Counter(verdict.output for verdict in outputs)
-    return [_sentence(found, total[name]) for (name, _), found in groups.items()]
-
-
-_KINDS: Mapping[OutputStatus, str] = {
-    "mismatch": "does not match",
-    "missing": "is missing",
-    "wrong_shape": "has the wrong shape",
-    "wrong_dtype": "has the wrong dtype",
-    "case_failed": "was not computed",
-}
-
-
-def _sentence(found: Sequence[OutputVerdict], total: int) -> str:
-    worst = found[0]
-    where = f"in {len(found)} of {total} cases"
-    which = "" if len(found) == 1 else "the worst, " if worst.metrics else "the first, "
-    return f"Output '{worst.output}' {_KINDS[worst.status]} {where}; {which}case '{worst.case}': {worst.reason}"
-
-
-def _fallback(record: RunRecord) -> str | None:
-    """Say that another execution provider than the one asked for ran, and why; None when the right one did."""
-    asked, ran = record.environment.execution_provider_asked, record.environment.execution_provider
-    if ran == asked:
-        return None
-    if ran is None:
-        return f"The record does not say which execution provider ran; {asked} was asked for."
-    return f"{asked} did not run the model; {ran} did. {_attempts(record)}".rstrip()
 
 
 def _other_variant(record: RunRecord | None, first: str | None, status: VerdictStatus) -> str | None:
     """Return the variant that a verdict is of where it is not of the target's first execution provider."""
     if record is None:
         return None
-    asked = (environment := record.environment).execution_provider_asked
+    environment = record.environment
+    asked = environment.execution_provider_asked
     # A fallback that was not allowed is a verdict of what was asked for.
     of = environment.execution_provider if status == "passed" else asked
     if of == (first or asked):
         return None
     ran = environment.variant if environment.execution_provider == of else None
     return ran or next((a.variant for a in record.attempts if a.execution_provider == of), of)
-
-
-def _attempts(record: RunRecord) -> str:
-    said = [
-        f"{attempt.variant} ({attempt.execution_provider}) {attempt.status}: {attempt.reason or 'no reason given'}"
-        for attempt in record.attempts
-        if attempt.status != "created"
-    ]
-    return " ".join(text if text.endswith((".", "!", "?")) else text + "." for text in said)
 
 
 def _why_nothing(
@@ -332,69 +265,5 @@ def _why_nothing(
 ) -> list[str]:
     """Say why nothing can be compared; nothing where something can. ``outputs``: how many can be compared at all."""
     if record is None or not answered:
-        return _why_not_run(expected, record, no_record)
+        return reasons.why_not_run(expected, record, no_record)
     return [] if outputs else ["No output of these cases can be compared.", *wrong]
-
-
-def _why_not_run(expected: Sequence[GoldenCase], record: RunRecord | None, no_record: str | None) -> list[str]:
-    if not expected:
-        return ["There are no cases to run."]
-    if record is None:
-        return [no_record or "No run record came back."]
-    reasons = ["No case ran."]
-    if record.error:
-        reasons.append(record.error)
-    if tried := _attempts(record):
-        reasons.append(tried)
-    return reasons
-
-
-def _warnings(
-    expected: Sequence[GoldenCase],
-    record: RunRecord | None,
-    allowed_fallback: str | None,
-    first: str | None,
-    steady: Steadiness | None,
-) -> list[str]:
-    found = []
-    if expected and not any(case.grade.strong for case in expected):
-        found.append("Every case is weak: parity proves little. Build again with --sample and real inputs.")
-    if unread := list(dict.fromkeys(v.name for case in expected for v in case.outputs if v.array is None)):
-        found.append(f"Not compared, for they are not tensors: {_listed(unread)}.")
-    if allowed_fallback:
-        found.append(f"A fallback was allowed: {allowed_fallback}")
-    if record is None:
-        return found
-    found += [missed(miss) for miss in record.misses]
-    environment = record.environment
-    if first is not None and (asked := environment.execution_provider_asked) != first:
-        found.append(f"{asked} was asked for in place of {first}, which the target tries first: {first} was not tried.")
-    if environment.adapter and environment.adapter.software and environment.execution_provider == "webgpu":
-        found.append(f"The GPU adapter is software ({_adapter(record)}): the times say nothing about a GPU.")
-    found += ["The device was emulated: its answers count, its times do not."] if environment.emulated else []
-    if environment.cross_origin_isolated is False:
-        found.append("The page was not cross-origin isolated: it ran with one thread.")
-    return found + steadiness.warnings(steady)
-
-
-def missed(miss: Miss) -> str:
-    """Say in words what a trimmed runtime lacked, and who took over."""
-    what = f"group {', '.join(map(str, miss.functions))} of its functions" if miss.functions else "something"
-    how = "nothing took over" if miss.recovered_by is None else f"the stock runtime '{miss.recovered_by}' took over"
-    return (
-        f"The trimmed runtime {miss.variant} missed {what} ({miss.during}, {miss.reason}); {how}. "
-        "'edgekit build --add-profile' takes this record and keeps what was missed."
-    )
-
-
-def _adapter(record: RunRecord) -> str:
-    adapter = record.environment.adapter
-    names = (adapter.architecture, adapter.description, adapter.device, adapter.vendor) if adapter else ()
-    return next((name for name in names if name), "unnamed")
-
-
-def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
-    """Name the first few, and count the rest."""
-    every = list(names)
-    shown = ", ".join(f"'{name}'" for name in every[:_NAMED])
-    return shown + (f" and {len(every) - _NAMED} more" if len(every) > _NAMED else "") if every else "none"

@@ -69,7 +69,7 @@ def full_disk(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if is_full_disk(error):
-            raise _full(path) from error
+            raise no_space(path) from error
         raise
 
 
@@ -84,20 +84,22 @@ def check_space(path: Path, said: str, folder: Path) -> None:
     ``said``: its words. Some say nothing of it, so the space that is left counts as well.
     """
     if _says_full(said) or shutil.disk_usage(folder).free < _FULL_BYTES:
-        raise _full(path)
+        raise no_space(path)
 
 
 def _says_full(said: str) -> bool:
     return any(words in said for words in ("No space left on device", "Disk quota exceeded"))
 
 
-def _full(path: Path) -> LimitError:
-    return LimitError(f"The disk is full: cannot write {path}.", hint="Free some space, then run the command again.")
+def no_space(path: Path | None) -> LimitError:
+    """Return the error of a disk that is full; ``path``: what could not be written, None where that is not known."""
+    what = "not all could be written" if path is None else f"cannot write {path}"
+    return LimitError(f"The disk is full: {what}.", hint="Free some space, then run the command again.")
 
 
 def _explained(error: OSError, path: Path) -> Exception:
     if is_full_disk(error):
-        return _full(path)
+        return no_space(path)
     if error.errno == errno.EFBIG:
         return LimitError(
             f"The file system, or the limit of this process, does not allow files that large: cannot write {path}.",
@@ -121,6 +123,20 @@ def _explained(error: OSError, path: Path) -> Exception:
     if error.errno in reasons:
         return UsageError(reasons[error.errno], hint="Choose another output.")
     return error
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether ``path`` lies in ``folder``, or is it, once links are followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def check_not_inside(folder: Path) -> None:
+    """Raise UsageError where ``folder``, which is to be replaced, holds the current one."""
+    if is_inside(Path.cwd(), folder):
+        raise UsageError(
+            f"{folder} holds the folder that you are in, which would be gone from under you.",
+            hint="Run the command from another folder.",
+        )
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from edgekit import __version__, resources
+from edgekit import __version__, files, resources
 from edgekit.errors import UsageError
-from edgekit.files import replace_folder
+from edgekit.facts.attributes import attribute_text
+from edgekit.facts.types import dtype_name
 from edgekit.records import settings as session_settings
 from edgekit.records.settings import SessionSettings
 from edgekit.records.tensors import Value
@@ -80,11 +80,7 @@ def check_place(folder: Path) -> None:
         raise UsageError(
             f"{folder} holds something else than a repro, so it is not replaced.", hint="Choose another place with -o."
         )
-    if Path.cwd().is_relative_to(place):
-        raise UsageError(
-            f"{folder} holds the folder that you are in, which would be gone from under you.",
-            hint="Run the command from another folder.",
-        )
+    files.check_not_inside(folder)
 
 
 def _is_repro(folder: Path) -> bool:
@@ -116,7 +112,7 @@ def write(folder: Path, repro: Repro, variant: Variant, dist: RuntimeDist) -> Pa
         _write_page(temporary, repro, variant, dist)
         (temporary / "report.md").write_text(report(repro, variant, dist), encoding="utf-8")
 
-    replace_folder(folder, fill)
+    files.replace_folder(folder, fill)
     return folder
 
 
@@ -155,10 +151,10 @@ def _nodes(data: bytes) -> list[str]:
     if len(graph.node) > _MOST_NODES:
         return []
     shapes = {info.name: _declared(info) for info in (*graph.input, *graph.output)}
-    shapes |= {tensor.name: f"{_dtype(tensor.data_type)} {list(tensor.dims)} (weight)" for tensor in graph.initializer}
+    shapes |= {each.name: f"{dtype_name(each.data_type)} {list(each.dims)} (weight)" for each in graph.initializer}
     lines = ["| node of `model.onnx` | attributes | reads | gives |", "|---|---|---|---|"]
     for node in graph.node:
-        attributes = ", ".join(f"{each.name}={_attribute(each)}" for each in node.attribute)
+        attributes = ", ".join(f"{each.name}={attribute_text(each)}" for each in node.attribute)
         cells = [node.op_type if not node.domain else f"{node.domain}.{node.op_type}", attributes or "none"]
         for names in (node.input, node.output):
             cells += [", ".join(f"{name} {shapes.get(name, '')}".strip() if name else "nothing" for name in names)]
@@ -168,22 +164,8 @@ def _nodes(data: bytes) -> list[str]:
 
 def _declared(info: onnx.ValueInfoProto) -> str:
     kind = info.type.tensor_type
-    return f"{_dtype(kind.elem_type)} [{', '.join(str(size.dim_value or '?') for size in kind.shape.dim)}]"
-
-
-def _dtype(element: int) -> str:
-    return onnx.helper.tensor_dtype_to_np_dtype(element).name if element else "?"
-
-
-def _attribute(attribute: onnx.AttributeProto) -> str:
-    if attribute.HasField("g") or attribute.HasField("t"):
-        return "a graph" if attribute.HasField("g") else f"a tensor {list(attribute.t.dims)}"
-    value = onnx.helper.get_attribute_value(attribute)
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, Sequence):
-        return str([each.decode(errors="replace") if isinstance(each, bytes) else each for each in value[:16]])
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    dtype = dtype_name(kind.elem_type) if kind.elem_type else "?"
+    return f"{dtype} [{', '.join(str(size.dim_value or '?') for size in kind.shape.dim)}]"
 
 
 def _settings_facts(repro: Repro) -> list[tuple[str, str]]:

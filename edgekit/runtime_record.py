@@ -102,12 +102,15 @@ def record(
     Other GPUs are those that the runtime knows by name. Their code is entered on any GPU, which need not run it right.
     """
     recorder = recording_dist(runtime, variant, branches)
+    here = jobs(variant, *recorder)
     other = [Job(variant, *recorder, posing_as=adapter) for adapter in pins.load().adapters] if variant.needs else []
     try:
-        runs = run(draft, jobs(variant, *recorder), browser_path, progress)
+        runs = run(draft, [*here, *other], browser_path, progress)
     except EdgekitError as error:
-        return Recorded(reason=error.message)
-    try:
-        return Recorded(runs, run(draft, other, browser_path, progress) if other else ())
-    except EdgekitError:  # a tab that crashes on another GPU's code says nothing about this one
-        return Recorded(runs)
+        if not other:
+            return Recorded(reason=error.message)
+        try:  # a tab that crashes on another GPU's code says nothing about this one
+            runs = run(draft, here, browser_path, progress)
+        except EdgekitError as own:
+            return Recorded(reason=own.message)
+    return Recorded(runs[: len(here)], runs[len(here) :])

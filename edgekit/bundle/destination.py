@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from edgekit import files
 from edgekit.bundle.open import foreign_files, open_bundle
 from edgekit.errors import BundleError, UsageError
 from edgekit.records import manifest as manifests
@@ -33,12 +34,8 @@ def check(destination: Path, *, force: bool, sources: Iterable[Path]) -> None:
         raise UsageError(
             f"{destination} holds a bundle already.", hint="--force replaces it; or choose another folder with -o."
         )
-    if _is_inside(Path.cwd(), destination):
-        raise UsageError(
-            f"{destination} holds the folder that you are in, which would be gone from under you.",
-            hint="Run the command from another folder.",
-        )
-    inside = [source for source in sources if _is_inside(source, destination)]
+    files.check_not_inside(destination)
+    inside = [source for source in sources if files.is_inside(source, destination)]
     if inside:
         raise UsageError(f"{inside[0]} lies inside the bundle that would be replaced, {destination}.", hint=_ELSEWHERE)
     foreign = foreign_files(bundle)
@@ -68,10 +65,6 @@ def check_takes_files(folder: Path) -> None:
     check_outside_bundles(folder / "any file")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, not a folder.", hint=_ELSEWHERE)
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def check_beside(path: Path, *, force: bool, ours: Callable[[Path], bool]) -> None:

@@ -16,9 +16,8 @@ from typing import Any
 
 import click
 
-from edgekit import __version__, console
+from edgekit import __version__, console, files
 from edgekit.errors import EdgekitError, LimitError, UsageError, did_you_mean
-from edgekit.files import is_full_disk
 
 SUMMARIES: dict[str, str] = {
     "inspect": "Show what a model is: inputs, outputs, operators, weights.",
@@ -178,11 +177,10 @@ def run(argv: list[str]) -> int:
             gone = UsageError("The current folder does not exist any more.", hint="Change to another one, or 'cd .'.")
             console.error(gone)
             return gone.exit_code
-        if isinstance(problem, OSError) and is_full_disk(problem):
-            what = f"cannot write {problem.filename}" if problem.filename else "not all could be written"
-            full = LimitError(f"The disk is full: {what}.", hint="Free some space, then run the command again.")
-            console.error(full)
-            return full.exit_code
+        if isinstance(problem, OSError) and files.is_full_disk(problem):
+            no_space = files.no_space(Path(problem.filename) if problem.filename else None)
+            console.error(no_space)
+            return no_space.exit_code
         console.error(
             EdgekitError(
                 f"This is a bug in edgekit: {type(problem).__name__}: {problem}",

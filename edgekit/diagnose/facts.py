@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 
 import onnx
-from onnx import helper
 
 from edgekit.diagnose.result import NodeFacts, ValueFacts
 from edgekit.diagnose.scene import Scene
 from edgekit.facts import places
+from edgekit.facts.attributes import attribute_text
 from edgekit.figures import figure
 from edgekit.isolate import names as naming
 from edgekit.isolate.straight import Origin
 
 _MOST_BRANCHES = 4
 _LONGEST = 60
-_SOME_NUMBERS = 8
 
 
 def facts_of(scene: Scene, node: onnx.NodeProto) -> NodeFacts:
@@ -27,7 +26,7 @@ def facts_of(scene: Scene, node: onnx.NodeProto) -> NodeFacts:
         domain=node.domain,
         graph=origin.graph,
         turn=origin.turn,
-        attributes=tuple((each.name, _attribute(each)) for each in node.attribute),
+        attributes=tuple((each.name, attribute_text(each)) for each in node.attribute),
         inputs=tuple(_value(scene, name) for name in dict.fromkeys(naming.reads(node))),
         outputs=tuple(_value(scene, name) for name in node.output if name),
         node=called(origin),
@@ -37,21 +36,6 @@ def facts_of(scene: Scene, node: onnx.NodeProto) -> NodeFacts:
 def called(origin: Origin) -> str:
     """Name a node as ``check`` does: by its name, or by what it gives in the model that it is in."""
     return places.label(onnx.NodeProto(name=origin.name, output=[origin.output]))
-
-
-def _attribute(attribute: onnx.AttributeProto) -> str:
-    if attribute.HasField("g"):
-        return f"a graph of {len(attribute.g.node)} nodes"
-    if attribute.HasField("t"):
-        return f"a tensor {list(attribute.t.dims)}"
-    value = helper.get_attribute_value(attribute)
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, (int, float)):
-        return f"{value:g}" if isinstance(value, float) else str(value)
-    if isinstance(value, Sequence) and len(value) <= _SOME_NUMBERS:
-        return str([each.decode(errors="replace") if isinstance(each, bytes) else each for each in value])
-    return f"{len(value)} values" if isinstance(value, Sequence) else "…"
 
 
 def _value(scene: Scene, name: str) -> ValueFacts:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from statistics import median
 
-from edgekit import compare
+from edgekit import reasons
 from edgekit.matrix import MatrixRow
 from edgekit.records.run_record import RunRecord
 from edgekit.records.verdict import OutputStatus, OutputVerdict, Verdict, VerdictStatus
@@ -133,11 +133,11 @@ def matrix_notes(rows: Sequence[MatrixRow]) -> tuple[str, ...]:
         lines.append(f"{_SOFTWARE} on the CPU ({'; '.join(adapters)}): these times say nothing about a GPU.")
     lines += _matrix_placements(rows)
     lines += _matrix_misses(rows)
-    reasons: dict[tuple[VerdictStatus, str, str | None], list[str]] = {}
+    grouped: dict[tuple[VerdictStatus, str, str | None], list[str]] = {}
     for row in rows:
         if row.note is not None:
-            reasons.setdefault((row.result.verdict.status, row.note, row.hint), []).append(row.combination.label)
-    for (status, note, hint), labels in reasons.items():
+            grouped.setdefault((row.result.verdict.status, row.note, row.hint), []).append(row.combination.label)
+    for (status, note, hint), labels in grouped.items():
         lines.append(f"{words.VERDICT_WORDS[status]}: {', '.join(labels)}: {note}")
         lines += [f"  hint: {hint}"] if hint else []
     passed = sum(row.result.verdict.passed for row in rows)
@@ -152,7 +152,7 @@ def _matrix_misses(rows: Sequence[MatrixRow]) -> list[str]:
     found: dict[str, list[str]] = {}
     for row in rows:
         for miss in () if row.result.record is None else row.result.record.misses:
-            found.setdefault(compare.missed(miss), []).append(row.combination.label)
+            found.setdefault(reasons.missed(miss), []).append(row.combination.label)
     return [f"warning: {', '.join(labels)}: {said}" for said, labels in found.items()]
 
 

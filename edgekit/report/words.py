@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 
 from edgekit.figures import figure
+from edgekit.reasons import is_of_output
 from edgekit.records.cases import Reference, Tolerance
 from edgekit.records.run_record import Adapter, Environment
 from edgekit.records.settings import SessionSettings
@@ -89,7 +90,7 @@ def shortened(reasons: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]
 
     What is no output's is always shown.
     """
-    of_outputs = [reason for reason in reasons if reason.startswith("Output '")]
+    of_outputs = [reason for reason in reasons if is_of_output(reason)]
     later = set(of_outputs[MOST_REASONS:])
     return tuple(reason for reason in reasons if reason not in later), tuple(of_outputs[MOST_REASONS:])
 

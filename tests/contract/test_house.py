@@ -21,7 +21,7 @@ FUNCTION_LINES = 60
 ALSO_SOMETHING_ELSE = {
     "edgekit/targets/options.py": "a kind",
     "edgekit/check/providers.py": "an execution provider",
-    "edgekit/compare.py": "an execution provider",
+    "edgekit/reasons.py": "an execution provider",
     "edgekit/report/words.py": "an execution provider",
 }
 

@@ -67,8 +67,16 @@ def test_a_page_that_never_answers_ends_at_the_limit_with_what_the_console_said(
     assert browsers_running() == []
 
 
+def test_a_page_that_never_answers_is_asked_how_far_it_has_come(tmp_path: Path) -> None:
+    status = "document.body.innerHTML = '<p id=status-text>Compiling the runtime…</p>';"
+    with pytest.raises(ParityError, match=r"within 4 s\. It stands at: Compiling the runtime…"):
+        chromium.run(bundle_of(tmp_path, f"{status} {SILENT}".encode()), Ask(timeout_seconds=4))
+    with pytest.raises(ParityError, match=r"within 3 s\. It is still empty\."):
+        chromium.run(bundle_of(tmp_path / "empty", SILENT.encode()), Ask(timeout_seconds=3))
+
+
 def test_a_page_that_blocks_the_browser_s_thread_ends_at_the_limit(tmp_path: Path) -> None:
-    with pytest.raises(ParityError, match="did not answer"):
+    with pytest.raises(ParityError, match=r"did not answer within 2 s\. It does not react any more\."):
         chromium.run(bundle_of(tmp_path, b"for (;;) {}"), Ask(timeout_seconds=2))
     assert browsers_running() == []
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { poseAs } from '../src/recording/pose.js';
+import { idle, poseAs } from '../src/recording/pose.js';
 import { spoiledInputs, spoiledModels, spoiledValues } from '../src/recording/spoiled.js';
 import { takeSteps } from '../src/recording/steps.js';
 import { OrtError } from '../src/runtime-loader.js';
@@ -110,11 +110,39 @@ test('an adapter goes by another name in the realm of the runtime', () => {
       return 'swiftshader';
     }
   }
+  class GPUDevice {
+    /** @param {{ label: string, code: string }} described */
+    createShaderModule({ label, code }) {
+      return [label, code];
+    }
+  }
+  const code = '@compute @workgroup_size(64) fn main() { y[0] = 1; }';
   const told = () => [new GPUAdapterInfo().vendor, new GPUAdapterInfo().architecture];
-  poseAs(null, { GPUAdapterInfo });
+  const compiled = () => new GPUDevice().createShaderModule({ label: 'Add', code });
+  poseAs(null, { GPUAdapterInfo, GPUDevice });
   assert.deepEqual(told(), ['google', 'swiftshader']);
-  poseAs({ vendor: 'intel', architecture: 'xe-2lpg' }, { GPUAdapterInfo });
+  assert.deepEqual(compiled(), ['Add', code]);
+  poseAs({ vendor: 'intel', architecture: 'xe-2lpg' }, { GPUAdapterInfo, GPUDevice });
   assert.deepEqual(told(), ['intel', 'xe-2lpg']);
+  assert.deepEqual(compiled(), ['Add', idle(code)]);
+});
+
+test('a kernel that need not compute keeps its declarations and its bindings', () => {
+  const declared = [
+    'enable f16;',
+    'const workgroup_size_x: u32 = 64;',
+    '@group(0) @binding(0) var<storage, read> x: array<vec4<f16>>;',
+    '@group(0) @binding(1) var<storage, read_write> y: array<atomic<i32>>;',
+    'struct Uniforms { size: u32 };',
+    '@group(0) @binding(2) var<uniform> uniforms: Uniforms;',
+    'var<workgroup> shared_: array<f32, 64>;',
+    'fn helper(i: u32) -> u32 { return i; }',
+    '',
+  ].join('\n');
+  const entry = '@compute @workgroup_size(workgroup_size_x, 1, 1)\nfn main(';
+  const code = `${declared}${entry}@builtin(global_invocation_id) id: vec3<u32>) { if (id.x > 0) { return; } }`;
+  assert.equal(idle(code), `${declared}${entry}) { _ = &x; _ = &y; _ = &uniforms; }`);
+  assert.equal(idle('@vertex fn other() {}'), '@vertex fn other() {}');
 });
 
 test('a model that is refused is refused, and so are the broken ones', async () => {
