@@ -103,7 +103,7 @@ def record(
     """
     recorder = recording_dist(runtime, variant, branches)
     here = jobs(variant, *recorder)
-    other = [Job(variant, *recorder, posing_as=adapter) for adapter in pins.load().adapters] if variant.needs else []
+    other = [Job(variant, *recorder, posing_as=pins.load().adapters)] if variant.needs else []
     try:
         runs = run(draft, [*here, *other], browser_path, progress)
     except EdgekitError as error:

@@ -41,8 +41,8 @@ class Job:
     ``dist``: its folder holds the files of ``variant``, whose wasm records (``recording``), is trimmed
     (``miss_address``: where its stubs say that one was called), or is the stock one (neither). ``worker``: the runtime
     lives in a worker, as it does in a bundle's page wherever a worker starts. ``verbose``: a session is only created,
-    and says where it puts the nodes. ``posing_as``: what the GPU's adapter is to call itself; a session is created and
-    the first case is run, and that is all.
+    and says where it puts the nodes. ``posing_as``: what the GPU's adapter is to call itself, one name after the
+    other; under each a session is created and the first case is run, by kernels that compute nothing, and that is all.
     """
 
     variant: Variant
@@ -52,7 +52,7 @@ class Job:
     worker: bool = True
     miss_address: int | None = None
     verbose: bool = False
-    posing_as: AdapterName | None = None
+    posing_as: tuple[AdapterName, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +211,7 @@ async def _do(browser: Chromium, bundle: Bundle, job: Job, silence_seconds: floa
         "recording": None if job.recording is None else asdict(job.recording),
         "miss_address": job.miss_address,
         "verbose": job.verbose,
-        "posing_as": None if job.posing_as is None else asdict(job.posing_as),
+        "posing_as": [asdict(adapter) for adapter in job.posing_as],
         # As the bundle's page creates it, so that what these settings need is recorded too.
         "session": None if session is None else settings.to_json(session),
     }
@@ -278,6 +278,6 @@ def _broken(job: Job, heard: Sequence[Report]) -> ParityError:
 
 def _said(job: Job) -> str:
     more = ", verbose" if job.verbose else ""
-    if job.posing_as is not None:
-        more += f", as on {job.posing_as.vendor} {job.posing_as.architecture}"
+    if job.posing_as:
+        more += ", as on other GPUs"
     return f"variant {job.variant.id}, {job.threads} thread{'' if job.threads == 1 else 's'}{more}"

@@ -138,7 +138,7 @@ def test_on_webgpu_the_code_for_other_gpus_is_kept(tmp_path: Path, capfd: pytest
     shipped, stock = folder / "runtime", locate.locate(None)
     assert sha256_file(shipped / gpu.wasm) != stock.files[gpu.wasm]
     dist = replace(stock, folder=shipped, files={**stock.files, gpu.wasm: sha256_file(shipped / gpu.wasm)})
-    jobs = [Job(gpu, dist, posing_as=adapter, miss_address=MISS_ADDRESS) for adapter in pins.load().adapters]
+    jobs = [Job(gpu, dist, posing_as=(adapter,), miss_address=MISS_ADDRESS) for adapter in pins.load().adapters]
     for done in recording.record_all(folder, jobs, gpu="software", at_once=2):
         assert (done.end, done.misses) == ("done", ())
         assert [step.outcome for step in done.steps] == ["done"] * 3

@@ -133,14 +133,19 @@ def test_what_another_page_records_of_the_same_model_is_among_it(
 def test_what_the_runtime_has_for_a_gpu_is_entered_when_the_adapter_goes_by_its_name(bundle: Bundle) -> None:
     (gpu,) = pins.load().chosen(["jspi"], "test")
     recorder = recording_dist(fetch(), gpu)
-    known = [AdapterName("intel", "xe-2lpg"), AdapterName("intel", "xe-3lpg")]
-    one, other = recording.record_all(
-        bundle, [Job(gpu, *recorder, posing_as=adapter) for adapter in known], gpu="software", at_once=2
-    )
-    for run in (one, other):
-        assert [step.name for step in run.steps] == ["create", "case one", "release"]
+    known = (AdapterName("intel", "xe-2lpg"), AdapterName("intel", "xe-3lpg"))
+    names = ["as intel xe-2lpg", "as intel xe-3lpg"]
+    jobs = [Job(gpu, *recorder, posing_as=adapters) for adapters in (known, known[:1], known[1:])]
+    both, one, other = recording.record_all(bundle, jobs, gpu="software", at_once=2)
+    assert [step.name for step in both.steps] == [
+        f"{what} {name}" for name in names for what in ("create", "case one", "release")
+    ]
+    for run in (both, one, other):
+        assert run.end == "done" and not run.failures
         assert run.adapter is not None and run.adapter.software  # what it calls itself to edgekit is what it is
     assert one.functions - other.functions and other.functions - one.functions
+    # One page does for all names: each session asks for the adapter anew.
+    assert both.functions >= one.functions | other.functions
     profile = profiles.find(fetch().files[gpu.wasm])
     assert profile is not None and (one.functions ^ other.functions) <= profile.start
 

@@ -45,7 +45,9 @@ async function run() {
   const placements = verbose ? placementListener(spoken) : () => [];
   const onMemory = recorder?.onMemory ?? (() => {});
   const adapter = config.execution_provider === 'webgpu' ? await host.findAdapter() : null;
-  poseAs(config.posing_as);
+  if (config.posing_as !== null) {
+    poseAs(config.posing_as);
+  }
   const runtime = await loadRuntime(files, { threads, importModule: host.importModule, verbose, onMemory });
   await report('started', { runtime_version: runtime.version, adapter });
   const { edgekitNext } = /** @type {Giver} */ (/** @type {unknown} */ (globalThis));

@@ -8,7 +8,7 @@ import { eavesdrop } from '../placement.js';
 import { compileRuntime, loadRuntime } from '../runtime-loader.js';
 import { encodeTensors, splitValues } from '../tensor-codec.js';
 import { tensorFromBytes } from '../tensor.js';
-import { poseAs } from './pose.js';
+import { idleKernels, poseAs } from './pose.js';
 import { flagRecorder } from './recorder.js';
 import { takeSteps } from './steps.js';
 
@@ -27,8 +27,8 @@ import { takeSteps } from './steps.js';
  * @property {import('./recorder.js').Recording | null} recording null: the runtime sets no flags
  * @property {number | null} miss_address null: the runtime lacks nothing
  * @property {boolean} verbose whether a session is only created, and says where it puts the nodes
- * @property {import('./pose.js').AdapterName | null} posing_as what the adapter is to call itself; then only the first
- *   golden case is run
+ * @property {readonly import('./pose.js').AdapterName[]} posing_as what the adapter is to call itself, one name after
+ *   the other; then only the first golden case is run, once under each
  * @property {import('../records.js').SessionSettings | null} session null: how it is created is left to onnxruntime
  */
 
@@ -66,7 +66,9 @@ export async function runJob(job, config, { host, baseUrl, report, onMemory }) {
     // What it says is a flood, and nobody asks here what it says.
     eavesdrop(/** @type {Record<string, unknown>} */ (/** @type {unknown} */ (globalThis.console)), () => {});
   }
-  poseAs(job.posing_as);
+  if (job.posing_as.length > 0) {
+    idleKernels();
+  }
   const runtime = await loadRuntime(files, {
     threads: job.threads,
     verbose: job.verbose,
@@ -85,7 +87,8 @@ export async function runJob(job, config, { host, baseUrl, report, onMemory }) {
     facts: config.model,
     model,
     cases: cases.cases,
-    only: job.verbose ? 'create' : job.posing_as !== null ? 'first case' : 'all',
+    only: job.verbose ? 'create' : job.posing_as.length > 0 ? 'first case' : 'all',
+    turns: job.posing_as.map((name) => ({ name: `as ${name.vendor} ${name.architecture}`, begin: () => poseAs(name) })),
     now: host.now,
     missed: () => readFlag(made.memory, job.miss_address),
     entered: recorder === null ? null : () => ({ functions: recorder.entered(), branches: recorder.branches() }),

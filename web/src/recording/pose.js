@@ -9,24 +9,28 @@ const ENTRY = /@compute[^{]*?\bfn\s+main\s*\(/;
 const BINDING = /@binding\(\s*\d+\s*\)\s*var\s*(?:<[^>]*>)?\s*(\w+)/g;
 
 /**
- * Nothing is asked of what kernels compute under such a name, so they compute nothing: a GPU on the CPU would spend
- * seconds on compiling them.
- *
- * @param {AdapterName | null} name null: adapters keep their own
- * @param {Record<string, any>} realm whose runtime is to take them for that: a page or a worker
+ * @param {AdapterName} name
+ * @param {Record<string, any>} realm whose runtime is to take adapters for that: a page or a worker
  */
 export function poseAs(name, realm = globalThis) {
-  for (const [key, value] of Object.entries(name ?? {})) {
+  for (const [key, value] of Object.entries(name)) {
     Object.defineProperty(realm.GPUAdapterInfo.prototype, key, { get: () => value, configurable: true });
   }
-  if (name !== null) {
-    const device = realm.GPUDevice.prototype;
-    const { createShaderModule } = device;
-    /** @param {{ code: string }} described */
-    device.createShaderModule = function create(described) {
-      return createShaderModule.call(this, { ...described, code: idle(described.code) });
-    };
-  }
+}
+
+/**
+ * Have kernels compute nothing, where nothing is asked of what they compute: a GPU on the CPU would spend seconds on
+ * compiling them.
+ *
+ * @param {Record<string, any>} realm
+ */
+export function idleKernels(realm = globalThis) {
+  const device = realm.GPUDevice.prototype;
+  const { createShaderModule } = device;
+  /** @param {{ code: string }} described */
+  device.createShaderModule = function create(described) {
+    return createShaderModule.call(this, { ...described, code: idle(described.code) });
+  };
 }
 
 /**

@@ -46,7 +46,8 @@ import { spoiledInputs, spoiledModels, spoiledValues } from './spoiled.js';
  * @property {() => number} missed
  * @property {(() => Entered) | null} entered
  * @property {'all' | 'first case' | 'create'} only `create`: a session is created and released, and that is all; `first
- *   case`: that case is run in between
+ *   case`: that case is run in between, in each of `turns`
+ * @property {readonly { name: string, begin: () => void }[]} turns what is to be done before a session is created
  * @property {(step: Step) => Promise<void>} onStep
  */
 
@@ -77,14 +78,17 @@ class Steps {
   }
 
   async all() {
-    const { cases, model, only } = this.parts;
+    const { cases, model, only, turns } = this.parts;
     const [first] = cases;
-    const raw = await this.#create('create', model);
-    if (only !== 'all') {
-      if (only === 'first case' && raw !== null && first !== undefined) {
-        const session = new Session(this.#runner(raw), this.parts.facts.outputs);
-        await this.#golden(`case ${first.id}`, session, first);
+    if (only === 'first case') {
+      for (const { name, begin } of turns) {
+        begin();
+        await this.#turn(name, first);
       }
+      return;
+    }
+    const raw = await this.#create('create', model);
+    if (only === 'create') {
       await this.#step('release', () => raw?.release() ?? Promise.resolve());
       return;
     }
@@ -111,6 +115,21 @@ class Steps {
     if (raw !== null && first !== undefined && this.parts.runtime.threads === 1) {
       await this.#wrongValues(first);
     }
+  }
+
+  /**
+   * The released session takes the runtime's GPU device with it, so that the next turn's asks for the adapter anew.
+   *
+   * @param {string} name
+   * @param {GoldenCase | undefined} first
+   */
+  async #turn(name, first) {
+    const raw = await this.#create(`create ${name}`, this.parts.model);
+    if (raw !== null && first !== undefined) {
+      const session = new Session(this.#runner(raw), this.parts.facts.outputs);
+      await this.#golden(`case ${first.id} ${name}`, session, first);
+    }
+    await this.#step(`release ${name}`, () => raw?.release() ?? Promise.resolve());
   }
 
   /**
