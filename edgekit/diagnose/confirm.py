@@ -1,8 +1,10 @@
 """Put a suspect on trial: alone, with the reference's inputs and with the engine's own, and against float64."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -10,10 +12,11 @@ import onnx
 from edgekit.conformance.suite import Reply
 from edgekit.diagnose import facts
 from edgekit.diagnose.lab import Error, arrays_of, as_dtype, case_of, worst
+from edgekit.diagnose.left_open import CASTS, left_open, settled
 from edgekit.diagnose.result import Finding, Kind, NodeFacts, Side
 from edgekit.diagnose.scene import Scene
 from edgekit.diagnose.twins import Twins, twins_of
-from edgekit.isolate.cut import part
+from edgekit.isolate.cut import constants, part
 from edgekit.isolate.reduce import Sample, fewer_nodes
 from edgekit.records.tensors import Array, Value, value_of
 
@@ -52,11 +55,17 @@ class Cut:
         return right if same else None
 
     def is_off(self, scene: Scene, reply: Reply) -> bool:
-        """Whether the desktop's answers are not those of the float64 evaluation."""
+        """Whether the desktop's answers are not those of the float64 evaluation, where the standard has any."""
         right = self.exact(reply)
-        return right is not None and any(
-            scene.lab.error(array, right[name]).wrong for name, array in self.expected.items()
-        )
+        return right is not None and _distance(scene, self.expected, right, self.left_open).wrong
+
+    @cached_property
+    def left_open(self) -> dict[str, Array]:
+        """Where the standard leaves open what a node gives of ``inputs``; nothing where there are several nodes."""
+        if len(self.model.graph.node) != 1 or self.node.op_type not in CASTS:
+            return {}
+        read = constants(self.model) | {value.name: _array(value) for value in self.inputs}
+        return left_open(self.model.graph.node[0], read, self.expected)
 
 
 def on_trial(scene: Scene, suspects: Sequence[onnx.NodeProto], *, windows: bool = True) -> tuple[Confirmed, ...]:
@@ -119,20 +128,33 @@ def _array(value: Value) -> Array:
     return value.array
 
 
-def _off(scene: Scene, reply: Reply, expected: dict[str, Array]) -> Error:
+def _off(
+    scene: Scene, reply: Reply, expected: dict[str, Array], places: Mapping[str, Array] = MappingProxyType({})
+) -> Error:
+    """Return how far a reply is from what is expected, but for ``places``, where any answer will do."""
     if reply.outcome != "done":
         return Error(math.inf, wrong=True)
-    given = arrays_of(reply)
-    return worst([scene.lab.error(given.get(name), array) for name, array in expected.items()])
+    return _distance(scene, arrays_of(reply), expected, places)
+
+
+def _distance(scene: Scene, given: dict[str, Array], expected: dict[str, Array], places: Mapping[str, Array]) -> Error:
+    right = settled(expected, given, places)
+    return worst([scene.lab.error(given.get(name), array) for name, array in right.items()])
 
 
 def _sides(scene: Scene, cut: Cut, reply: Reply, exact: Reply) -> tuple[Side, float | None, float | None]:
-    """Say who is wrong, and how far the engine and the desktop are from the float64 evaluation."""
+    """Say who is wrong, and how far the engine and the desktop are from the float64 evaluation.
+
+    "open": they differ only where the standard leaves the result open, and then the evaluation is a third opinion.
+    """
+    places = cut.left_open
+    if places and _off(scene, reply, cut.expected).wrong and not _off(scene, reply, cut.expected, places).wrong:
+        return "open", None, None
     right = cut.exact(exact)
     if right is None:
         return "unknown", None, None
-    desktop = worst([scene.lab.error(array, right[name]) for name, array in cut.expected.items()])
-    engine = _off(scene, reply, right)
+    desktop = _distance(scene, cut.expected, right, places)
+    engine = _off(scene, reply, right, places)
     sides: dict[tuple[bool, bool], Side] = {
         (True, False): "engine", (False, True): "desktop", (True, True): "both", (False, False): "neither",
     }  # fmt: skip

@@ -11,7 +11,7 @@ from edgekit.records.settings import SessionSettings
 # agrees, and the standard says something else. unexplained: it fails, and no node does. not_run: nothing ran.
 Outcome = Literal["passes", "found", "bundle", "cases", "standard", "unexplained", "not_run"]
 # Which side is wrong by the float64 evaluation.
-Side = Literal["engine", "desktop", "both", "neither", "unknown"]
+Side = Literal["engine", "desktop", "both", "neither", "open", "unknown"]
 Kind = Literal["wrong", "nonfinite", "refused", "crashed", "amplifies"]
 
 

@@ -129,10 +129,12 @@ def _passing(work: _Work) -> Diagnosis:
     first = Failing(case.id, 0, case.inputs, case.outputs, {})
     found = standard.against_standard(_scene(work, first))
     count = len({output.case for output in work.result.verdict.outputs})
-    said = [f"Parity passes, with {count} golden case{'' if count == 1 else 's'}: there is nothing to diagnose."]
+    cases = f"{count} golden case{'' if count == 1 else 's'}"
     if not found:
-        return _diagnosis(work, "passes", (), [], [], said)
-    said.append("But the browser and the desktop agree on what the standard does not say:")
+        nothing = f"Parity passes, with {cases}: there is nothing to diagnose."
+        return _diagnosis(work, "passes", (), [], [], [nothing])
+    said = [f"Parity passes, with {cases}, but the browser and the desktop agree on what the standard does not say:"]
+    said += write_up.told([each.finding for each in found], _SAID)
     return _with_repro(work, _diagnosis(work, "standard", found, [], [], said, case=first), found)
 
 
@@ -330,8 +332,8 @@ def _diagnosis(
 def _with_repro(
     work: _Work, diagnosis: Diagnosis, found: Sequence[Confirmed], known: Sequence[Warned] = ()
 ) -> Diagnosis:
-    """Write the repro of the first finding that fails alone, where one is asked for."""
-    chosen = next((each for each in found if each.sample is not None), None)
+    """Write the repro of the first finding that fails alone and is somebody's fault, where one is asked for."""
+    chosen = next((each for each in found if each.sample is not None and each.finding.side != "open"), None)
     if work.options.repro is None or chosen is None:
         return diagnosis
     work.stage.enter("Making the smallest model that fails")

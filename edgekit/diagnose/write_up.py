@@ -20,13 +20,15 @@ from edgekit.runners.browsers import CHROMIUM, software_flags
 _TIMES = 0.05  # of the error that was found: a reduced model must keep at least so much of it
 _LARGEST_BYTES = 256 << 20
 
-_EVALUATOR = "the reference evaluator of the onnx package, in float64,"
+_JUDGE = "the float64 evaluation"
+_EVALUATOR = "the float64 run of the onnx package's reference evaluator"
 SIDES = {
     "engine": "By the float64 evaluation the browser's side is wrong.",
     "desktop": "By the float64 evaluation the desktop's side is wrong, and the browser's is right.",
-    "both": "By the float64 evaluation, which is the standard, the browser and the desktop are both wrong.",
+    "both": "By the float64 evaluation the browser and the desktop are both wrong.",
     "neither": "By the float64 evaluation both sides are within the tolerance.",
-    "unknown": "The float64 evaluation does not have this, so it cannot say which side is wrong.",
+    "open": "For these ONNX leaves the result open, so neither side is wrong. Clip to the range before it.",
+    "unknown": "This is not in the float64 evaluation, so it cannot say which side is wrong.",
 }
 
 
@@ -52,10 +54,14 @@ def sentences(finding: Finding, *, filed: bool = False) -> list[str]:
     if finding.side in ("both", "desktop"):
         off = number(finding.desktop_off)
         said = f"{where} is not what the standard says: on the desktop it is off by {off} of its output's scale."
+    elif finding.side == "open":
+        said = (
+            f"{where} is where the answers part: it reads NaN, an infinity or a number beyond {node.outputs[0].dtype}."
+        )
     found = [said]
     if finding.kind in ("wrong", "nonfinite"):
         side = SIDES[finding.side]
-        found.append(side.replace("the float64 evaluation", _EVALUATOR) if filed else side)
+        found.append(side.replace(_JUDGE, _EVALUATOR) if filed else side)
     if finding.note:
         found.append(finding.note)
     if not filed and not all(each.name for each in finding.nodes):

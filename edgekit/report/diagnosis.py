@@ -22,6 +22,7 @@ _SIDES: dict[Side, str] = {
     "desktop": "the desktop",
     "both": "both",
     "neither": "neither",
+    "open": "left open",
     "unknown": "not known",
 }
 

@@ -1,12 +1,17 @@
 """Who is right: the float64 evaluation against an engine, the desktop, or both."""
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import onnx.parser
 import planted_engine
+import pytest
+from onnx import numpy_helper
 
-from edgekit.diagnose import exact, standard, write_up
+from edgekit.diagnose import confirm, exact, standard, where, write_up
 from edgekit.diagnose.lab import Error, arrays_of, as_dtype, case_of, error_of
+from edgekit.diagnose.result import Finding, Side
 from edgekit.records.cases import Tolerance
 from edgekit.records.settings import DEFAULT
 from edgekit.records.tensors import value_of
@@ -47,6 +52,53 @@ def test_what_is_right_by_the_standard_is_not() -> None:
         standard.against_standard(planted_engine.scene(onnx.parser.parse_model(text), {"x": x}, planted_engine.lab()))
         == ()
     )
+
+
+CASTS = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[4] x) => (uint8[4] y, float[4] z)
+{ [before] a = Identity (x) [cast] y = Cast <to = 2> (a) [back] z = Cast <to = 1> (y) }
+"""
+
+
+def _cast_at_fault(x: list[float], answers: list[int]) -> Finding:
+    """Diagnose CASTS in a browser that casts ``x`` to ``answers``."""
+
+    def other(graph: onnx.GraphProto, node: onnx.NodeProto) -> None:
+        if node.op_type == "Cast" and node.output[0] == "y":
+            graph.initializer.append(numpy_helper.from_array(np.array(answers, np.uint8), "answers"))
+            node.op_type, node.input[0] = "Identity", "answers"
+            del node.attribute[:]
+
+    feeds = {"x": np.array(x, np.float32)}
+    scene = planted_engine.scene(onnx.parser.parse_model(CASTS), feeds, planted_engine.lab(other))
+    (found,) = confirm.on_trial(scene, where.suspects(scene))
+    return found.finding
+
+
+@pytest.mark.parametrize("open_number", [-3.5, 256.0, np.nan, np.inf, -1.0])
+def test_nobody_is_wrong_where_the_standard_leaves_a_cast_open(open_number: float) -> None:
+    finding = _cast_at_fault([1.5, open_number, 255.9, -0.5], [1, 7, 255, 0])
+    assert [node.name for node in finding.nodes] == ["cast"]
+    assert finding.side == "open" and "neither side is wrong" in " ".join(write_up.sentences(finding))
+
+
+def test_a_cast_is_wrong_where_the_standard_settles_it_beside_what_it_leaves_open() -> None:
+    finding = _cast_at_fault([1.5, -3.5, 255.9, -0.5], [1, 7, 254, 0])
+    assert finding.side == "engine"
+
+
+def test_the_desktop_is_not_held_to_the_evaluation_where_the_standard_leaves_a_cast_open() -> None:
+    feeds = {"x": np.array([1.5, -3.5, 1e9, np.nan], np.float32)}
+    scene = planted_engine.scene(onnx.parser.parse_model(CASTS), feeds, planted_engine.lab())
+    assert standard.against_standard(scene) == ()
+
+
+@pytest.mark.parametrize("side", ["engine", "desktop", "both", "neither", "open", "unknown"])
+def test_what_is_filed_reads_as_one_sentence(side: Side) -> None:
+    finding = replace(_cast_at_fault([1.5, 2, 3, 4], [1, 7, 3, 4]), side=side)
+    said = " ".join(write_up.sentences(finding, filed=True))
+    assert ",," not in said and "the float64 evaluation" not in said.casefold()
 
 
 def test_the_evaluation_is_in_float64_and_runs_in_a_process_of_its_own() -> None:
