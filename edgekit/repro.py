@@ -189,8 +189,9 @@ def _first_elements(expected: Value, given: Value | None) -> tuple[str, str]:
         with np.errstate(all="ignore"):
             unlike = ~((a == b) | ((a != a) & (b != b)))
             if expected.dtype.startswith(("float", "bfloat")) and unlike.any():
-                errors = np.abs(a.astype(np.float64) - b.astype(np.float64))
-                unlike &= ~(errors <= 0.5 * np.nanmax(np.where(np.isfinite(errors), errors, 0.0)))
+                errors = np.where(unlike, np.abs(a.astype(np.float64) - b.astype(np.float64)), 0.0)
+                errors[np.isnan(errors)] = np.inf  # beside NaN or infinity, rounding is no difference
+                unlike &= errors >= 0.5 * errors.max()
         start = int(unlike.argmax()) if unlike.any() else 0
     return _elements(expected, start), "nothing" if given is None else _elements(given, start)
 

@@ -62,6 +62,15 @@ function isNear(value, expected, allowed) {
   return typeof value === 'number' && Math.abs(value - expected) <= allowed;
 }
 
+/** The digits that tell two numbers of a dtype apart, and no more; -0 with its sign. */
+function textOf(value, dtype) {
+  const digits = { float16: 5, bfloat16: 4, float32: 9 }[dtype];
+  if (Object.is(value, -0)) {
+    return '-0';
+  }
+  return digits && Number.isFinite(value) ? String(Number(value.toPrecision(digits))) : String(value);
+}
+
 function addRow(cells, wrong) {
   const row = document.createElement('tr');
   row.className = wrong ? 'wrong' : '';
@@ -85,7 +94,8 @@ function compare(expected, tensor) {
   const shown = [...wrong, ...rows.filter((row) => !row.wrong)].slice(0, MOST_ROWS);
   shown.sort((a, b) => a.index - b.index);
   for (const { index, wrong: isWrong } of shown) {
-    addRow([expected.name, index, given[index], right[index], seen[index] ?? ''].map(String), isWrong);
+    const cells = [given[index], right[index], seen[index] ?? ''].map((value) => textOf(value, expected.dtype));
+    addRow([expected.name, String(index), ...cells], isWrong);
   }
   return wrong.length + Math.max(0, given.length - right.length);
 }
@@ -132,7 +142,7 @@ try {
     document.body.dataset.result = 'not tested';
   } else {
     const wrong = await run();
-    show('status', wrong === 0 ? 'Right: every element is as expected.' : `Wrong: ${wrong} elements differ.`);
+    show('status', wrong === 0 ? 'Right: every element is as expected.' : `Wrong: ${wrong} element${wrong === 1 ? ' differs' : 's differ'}.`);
     document.body.dataset.result = wrong === 0 ? 'right' : 'wrong';
   }
 } catch (error) {

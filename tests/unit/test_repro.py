@@ -127,6 +127,14 @@ def test_the_report_shows_the_elements_that_differ(variant: Variant, dist: Runti
     assert "at 13: 13.0, 14.0" in text and "at 13: -7.0, 14.0" in text
 
 
+def test_the_report_shows_nan_rather_than_the_rounding_before_it(variant: Variant, dist: RuntimeDist) -> None:
+    right = np.linspace(0.1, 2, 20, dtype=np.float32)
+    wrong = np.nextafter(right, np.float32(9))
+    wrong[13] = np.nan
+    text = repro.report(_repro(expected=(value_of("y", right),), got=(value_of("y", wrong),)), variant, dist)
+    assert "at 13: nan" in text
+
+
 def test_the_report_has_what_a_maintainer_asks_for_and_names_the_tool_once(variant: Variant, dist: RuntimeDist) -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
     g (float[1,3,9] x) => (float[1,2,9] y) <float[2,3,1] w = {1,2,3,4,5,6}>
