@@ -174,6 +174,11 @@ def _check_target(target: Target, pinned: Versions) -> None:
                 f"Target '{target.id}': there is no ABI '{abi}'.{did_you_mean(abi, pinned.abis)}",
                 hint=f"ABIs: {', '.join(pinned.abis)}.",
             )
+    if target.android.target_sdk > pinned.compile_sdk:
+        raise UsageError(
+            f"Target '{target.id}': the project is compiled against API level {pinned.compile_sdk}, so "
+            f"'android.target_sdk' cannot be {target.android.target_sdk}."
+        )
     if not target.android.abis:
         raise UsageError(f"Target '{target.id}' names no ABI.", hint=f"ABIs: {', '.join(pinned.abis)}.")
 

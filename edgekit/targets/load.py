@@ -1,5 +1,6 @@
 """Device targets: one TOML file each, read into a frozen ``Target``. Nothing else in the code knows a target's name."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,11 @@ from edgekit import resources, tables
 from edgekit.errors import UsageError, did_you_mean
 from edgekit.records.cases import Tolerance
 from edgekit.records.tensors import NUMPY_DTYPES
-from edgekit.targets.options import KINDS, Android, Linux
+from edgekit.targets.kind_checks import check_android, check_linux
+from edgekit.targets.options import ANDROID, KINDS, LINUX, PACKAGES, Android, Linux
+
+# More are no wish; the runner of a Linux device takes no more.
+_MOST_THREADS = 256
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,11 @@ def _resolve(target_id: str, folder: Path) -> dict[str, Any]:
         )
     base = tables.read((folder if base_id in beside else own) / f"{base_id}.toml")
     if "extends" in base:
-        raise UsageError(f"{target_id}.toml extends {base_id}.toml, which extends another: only one level is allowed.")
+        raise UsageError(
+            f"{target_id}.toml extends {base_id}.toml, which extends another: only one level is allowed.",
+            hint=f"Write extends = {json.dumps(base['extends'], default=str)}, and state as well what {base_id}.toml "
+            f"does ('edgekit targets show {base_id}').",
+        )
     return _merge(base, document)
 
 
@@ -151,14 +160,24 @@ def _check_kind(target: Target, document: Mapping[str, Any], file: str) -> None:
             f"{file}: '{foreign[0]}' is for targets of that kind, and this one is of kind '{target.kind}'.",
             hint="Leave the table out, or change 'kind'.",
         )
+    package = PACKAGES[target.kind]
+    if target.runtime.package != package:
+        raise UsageError(
+            f"{file}: 'runtime.package' is '{target.runtime.package}': targets of kind '{target.kind}' run {package}.",
+            hint=f'Write package = "{package}".',
+        )
+    if target.kind == LINUX:
+        check_linux(target.linux, file)
+    if target.kind == ANDROID:
+        check_android(target.android, file)
 
 
 def _check(target: Target, file: str) -> None:
     """Refuse what has the right type and still makes no sense."""
     if not target.runtime.variants:
         raise UsageError(f"{file}: 'runtime.variants' is empty.", hint="Name at least one variant of the runtime.")
-    if target.runtime.threads < 0:
-        raise UsageError(f"{file}: 'runtime.threads' must be 0 (choose on the device) or more.")
+    if not 0 <= target.runtime.threads <= _MOST_THREADS:
+        raise UsageError(f"{file}: 'runtime.threads' must be 0 (choose on the device) to {_MOST_THREADS}.")
     for place, number in (
         *((f"limits.{key}", value) for key, value in vars(target.limits).items()),
         ("gpu.buffer_bytes", target.gpu.buffer_bytes),

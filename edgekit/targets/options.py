@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 WEB, LINUX, ANDROID = KINDS = ("web", "linux", "android")
+# The package that brings onnxruntime to targets of a kind.
+PACKAGES = {WEB: "onnxruntime-web", LINUX: "onnxruntime", ANDROID: "onnxruntime-android"}
 
 
 @dataclass(frozen=True)

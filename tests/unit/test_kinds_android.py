@@ -183,6 +183,7 @@ def _refused(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *o
     [
         ('[android]\nabis = ["arm64"]', "there is no ABI 'arm64'. Did you mean 'arm64-v8a'?"),
         ("[android]\nabis = []", "names no ABI"),
+        ("[android]\ntarget_sdk = 99", "compiled against API level 36, so 'android.target_sdk' cannot be 99"),
         ('[android]\nabi = ["x86"]', "unknown key 'android.abi'. Did you mean 'abis'?"),
         ('[runtime]\nvariants = ["xnpack"]', "no execution provider 'xnpack'. Did you mean 'xnnpack'?"),
     ],

@@ -147,7 +147,13 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         ("opset = 20", "opset = 20\nnodes = -1", "a.toml: 'limits.nodes' must be 0 or more."),
         ("[parity]", "[gpu]\nbuffer_bytes = -1\n[parity]", "a.toml: 'gpu.buffer_bytes' must be 0 or more."),
         ("[parity]", "[gpu]\nbuffers = 1\n[parity]", "a.toml: unknown key 'gpu.buffers'. Did you mean 'buffer_bytes'?"),
-        ('["a", "b"]', '["a"]\nthreads = -1', "a.toml: 'runtime.threads' must be 0 (choose on the device) or more."),
+        ('["a", "b"]', '["a"]\nthreads = -1', "a.toml: 'runtime.threads' must be 0 (choose on the device) to 256."),
+        ('["a", "b"]', '["a"]\nthreads = 257', "a.toml: 'runtime.threads' must be 0 (choose on the device) to 256."),
+        (
+            '"onnxruntime-web"',
+            '"onnxruntime"',
+            "a.toml: 'runtime.package' is 'onnxruntime': targets of kind 'web' run onnxruntime-web.",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -176,7 +182,7 @@ def test_a_table_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_a_kind_states_of_itself_is_read_strictly(tmp_path: Path) -> None:
-    linux = GOOD.replace('"web"', '"linux"') + "[linux]\n"
+    linux = GOOD.replace('"web"', '"linux"').replace("onnxruntime-web", "onnxruntime") + "[linux]\n"
     loaded = targets.load("a", write(tmp_path, a=linux + 'pythons = ["3.11"]\ncores = [0, 2]\n'))
     assert (loaded.linux.pythons, loaded.linux.cores, loaded.linux.machine) == (("3.11",), (0, 2), "aarch64")
     assert "Did you mean 'cores'" in problem(write(tmp_path, a=linux + "core = [0]\n")).message
@@ -184,3 +190,39 @@ def test_what_a_kind_states_of_itself_is_read_strictly(tmp_path: Path) -> None:
         "'linux.cores[]' must be a whole number, not \"0\""
         in problem(write(tmp_path, a=linux + 'cores = ["0"]\n')).message
     )
+
+
+@pytest.mark.parametrize(
+    ("base", "text", "message"),
+    [
+        ("linux-arm64", "pythons = []", "a.toml: 'linux.pythons' is empty."),
+        ("linux-arm64", 'pythons = ["3.11", "3.11"]', "a.toml: 'linux.pythons' names 3.11 twice."),
+        ("linux-arm64", 'pythons = ["3"]', "a.toml: 'linux.pythons' holds '3', which is no version of Python."),
+        ("linux-arm64", 'machine = ""', "a.toml: 'linux.machine' is no name of a processor."),
+        ("linux-arm64", 'machine = "x; y"', "a.toml: 'linux.machine' is no name of a processor."),
+        ("linux-arm64", 'cpu = "cortex a72"', "a.toml: 'linux.cpu' is no name of a processor."),
+        ("linux-arm64", 'systems = ["a b"]', "a.toml: 'linux.systems' holds 'a b', which no system calls itself."),
+        ("linux-arm64", "cores = [-1]", "a.toml: 'linux.cores' holds a number below 0."),
+        ("linux-arm64", "cores = [1, 1]", "a.toml: 'linux.cores' names 1 twice."),
+        ("linux-arm64", "memory_max_bytes = -1", "a.toml: 'linux.memory_max_bytes' must be 0 (no bound) or more."),
+        ("android", 'abis = ["x86", "x86"]', "a.toml: 'android.abis' names x86 twice."),
+        (
+            "android",
+            "min_sdk = 23",
+            "a.toml: 'android.min_sdk' is 23: onnxruntime-android takes no Android older than API level 24.",
+        ),
+        (
+            "android",
+            "target_sdk = 23",
+            "a.toml: 'android.target_sdk' is 23, which is below 'android.min_sdk', 24.",
+        ),
+    ],
+)
+def test_what_a_kind_cannot_be_is_named_with_its_place(tmp_path: Path, base: str, text: str, message: str) -> None:
+    kind = targets.load(base).kind
+    assert problem(write(tmp_path, a=f'extends = "{base}"\n[{kind}]\n{text}\n')).message == message
+
+
+def test_where_one_level_is_not_enough_the_base_of_the_base_is_named(tmp_path: Path) -> None:
+    error = problem(write(tmp_path, a='extends = "b"\n', b='extends = "c"\n', c=GOOD))
+    assert error.hint is not None and error.hint.startswith('Write extends = "c"')
