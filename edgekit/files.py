@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ _CHUNK_BYTES = 1 << 20
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 # Lies in a temporary folder while it is filled.
 LOCK = ".lock"
+_LOCK_SECONDS = 30.0
+_LOCK_POLL_SECONDS = 0.02
 # What a tool leaves of a full disk: some remove what they began before they say that they failed.
 _FULL_BYTES = 1 << 20
 
@@ -239,9 +242,31 @@ def temporary_folder(destination: Path, *, alone: bool = False) -> Iterator[Path
         lock.close()
 
 
+def was_killed(destination: Path) -> bool:
+    """Whether a run that wrote ``destination`` was killed, and none has cleaned up after it since.
+
+    What belongs beside the folder is then missing, if it was killed between the two.
+    """
+    try:
+        found = [stale for _, stale in _temporary_folders(Path(os.path.realpath(destination)))]
+        return bool(found) and all(found)  # while another run is at work, what it replaced may look the same
+    except OSError:
+        return False
+
+
 def _remove_stale(destination: Path) -> list[Path]:
     """Remove what killed runs left; return the folders of those that still run."""
     others = []
+    for folder, stale in _temporary_folders(destination):
+        if stale:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            others.append(folder)
+    return others
+
+
+def _temporary_folders(destination: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield the temporary folders for ``destination``, and whether each was left by a run that was killed."""
     for folder in destination.parent.glob(f".{glob_escape(destination.name)}.????????.tmp"):
         if folder.is_symlink() or not folder.is_dir():
             continue
@@ -250,26 +275,42 @@ def _remove_stale(destination: Path) -> list[Path]:
                 stale = _try_lock(lock.fileno())
         except FileNotFoundError:
             stale = True  # killed after the swap: this is the old folder
-        if stale:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            others.append(folder)
-    return others
+        yield folder, stale
 
 
 @contextmanager
 def _locked_folder(folder: Path) -> Iterator[None]:
-    """Let one process at a time into the block (where the file system knows locks on folders, else all)."""
+    """Let one process at a time into the block (where the file system knows locks on folders, else all).
+
+    Raises UsageError where another holds the lock for half a minute: edgekit does for the moment of a few renames, but
+    whoever may read a folder may lock it for as long as they like.
+    """
     if sys.platform == "win32":
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _wait_for_lock(descriptor, folder)
         yield
     finally:
         os.close(descriptor)
+
+
+def _wait_for_lock(descriptor: int, folder: Path) -> None:
+    end = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise UsageError(
+                    f"Another program holds the folder {folder} locked, and did not let go within {_LOCK_SECONDS:g} s.",
+                    hint="'lslocks' and 'fuser' say which. Wait until it has ended, or choose another output.",
+                ) from None
+            time.sleep(_LOCK_POLL_SECONDS)
+        except OSError:
+            return  # the file system knows no such locks
 
 
 def _try_lock(descriptor: int) -> bool:

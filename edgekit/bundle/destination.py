@@ -31,8 +31,10 @@ def check(destination: Path, *, force: bool, sources: Iterable[Path]) -> None:
             hint=f"{_ELSEWHERE} (--force replaces bundles only.)",
         ) from error
     if not force:
+        killed = " A build of it was killed: what belongs beside it (an archive, a package, an app) may be missing."
         raise UsageError(
-            f"{destination} holds a bundle already.", hint="--force replaces it; or choose another folder with -o."
+            f"{destination} holds a bundle already.{killed if files.was_killed(destination) else ''}",
+            hint="--force replaces it; or choose another folder with -o.",
         )
     files.check_not_inside(destination)
     inside = [source for source in sources if files.is_inside(source, destination)]

@@ -53,6 +53,10 @@ def test_a_bundle_is_replaced_only_by_force(linear: Path, tmp_path: Path) -> Non
         web_bundle.build(linear, out)
     assert caught.value.hint is not None and caught.value.hint.startswith("--force replaces it")
     assert tree(out) == before
+    assert "was killed" not in caught.value.message
+    (tmp_path / ".out.01234567.tmp").mkdir()  # as a killed build leaves it
+    with pytest.raises(UsageError, match="A build of it was killed: what belongs beside it"):
+        web_bundle.build(linear, out)
     manifest = web_bundle.build(linear, out, force=True)
     assert open_bundle(out).manifest == manifest
     assert sorted(p.name for p in tmp_path.iterdir()) == ["models", "out"]

@@ -1,3 +1,4 @@
+import fcntl
 import os
 import resource
 import signal
@@ -163,12 +164,30 @@ def test_a_killed_run_leaves_the_old_folder_and_the_next_run_cleans_up(tmp_path:
     # While it lives, its work is not touched by others.
     files.replace_folder(destination, write_one)
     assert len(list(tmp_path.glob(".out.*.tmp/half"))) == 1
+    assert not files.was_killed(destination)
     process.send_signal(signal.SIGKILL)
     process.communicate()
+    assert files.was_killed(destination)
     assert tree(destination) == {"a": b"new"}
     assert len(list(tmp_path.glob(".out.*.tmp"))) == 1
     files.replace_folder(destination, write_one)
     assert tree(tmp_path) == {"out/a": b"new"}
+    assert not files.was_killed(destination)
+
+
+def test_a_folder_that_another_program_locks_is_refused_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_LOCK_SECONDS", 0.1)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match=r"Another program holds the folder .* did not let go within 0\.1 s"):
+            files.replace_folder(tmp_path / "out", write_one)
+    finally:
+        os.close(descriptor)
+    assert tree(tmp_path) == {}
+    files.replace_folder(tmp_path / "out", write_one)
 
 
 def test_what_others_keep_under_a_like_name_is_not_removed(tmp_path: Path) -> None:
