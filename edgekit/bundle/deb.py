@@ -26,7 +26,7 @@ from edgekit.targets.load import Target
 
 _SECONDS = 600
 _TITLE_CHARACTERS = 60  # a line of a description has at most 80
-_MAGIC = b"!<arch>\n"  # of the ar format, which packages are
+MAGIC = b"!<arch>\n"  # of the ar format, which packages are
 _ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64", "armv7l": "armhf"}
 # Files carry the time of a release, and not that of the build, so that two builds are the same.
 _TIME = 1767225600
@@ -63,7 +63,7 @@ def is_package(path: Path) -> bool:
     """Whether a file is a Debian package."""
     try:
         with path.open("rb") as stream:
-            return stream.read(len(_MAGIC)) == _MAGIC
+            return stream.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
 

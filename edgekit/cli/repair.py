@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from edgekit import console
+from edgekit.bundle import beside
 from edgekit.cli.options import FiniteRange, json_option, list_option, targets_dir_option
 from edgekit.console import Column
 from edgekit.errors import ParityError
@@ -67,6 +68,9 @@ def command(bundle: Path, as_json: bool, **values: Any) -> int:
         console.data_json(results.to_json(done))
     else:
         print_repair(done)
+    if done.status == "repaired":
+        for line in beside.told(bundle):
+            console.talk(f"warning: {console.visible(line)}")
     return ParityError.exit_code if done.status == "failed" else 0
 
 

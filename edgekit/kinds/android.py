@@ -8,6 +8,7 @@ from edgekit.apk import tools as apk_tools
 from edgekit.apk.assemble import ApkOptions
 from edgekit.apk.keys import Keystore
 from edgekit.bundle import android, android_project, destination
+from edgekit.bundle import beside as beside_bundle
 from edgekit.bundle.android_names import checked_application_id
 from edgekit.bundle.android_project import Content, Versions
 from edgekit.bundle.open import open_bundle
@@ -117,6 +118,17 @@ def _is_app(path: Path) -> bool:
         return False
 
 
+def _is_test(path: Path) -> bool:
+    """Whether a file is an app that tests another: it holds no bundle, but its manifest names who runs the tests."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = archive.read("AndroidManifest.xml")
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return False
+    # Android's own form of XML holds its texts in either encoding.
+    return any(android.TEST_RUNNER.encode(encoding) in manifest for encoding in ("utf-8", "utf-16-le"))
+
+
 def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
     """Return what writes the project, and the app beside it where that is asked for.
 
@@ -129,8 +141,8 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
     places = android.beside(config.output)
     if config.android.apk:
         gradle.require()
-        for place in (places.app, places.test):
-            _check_place(place, config)
+        _check_place(places.app, config)
+        destination.check_beside(places.test, force=config.force, ours=_is_test)
 
     def write(parts: Parts, folder: Path) -> Built:
         operators, warnings = _operators(parts, config, folder, progress)
@@ -155,7 +167,8 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
             config.output, content, target, force=config.force, beside=beside if apk else None
         )
         written = (places.app, places.test) if apk else ()
-        return Built(manifest, sizes=_sizes(manifest, target, pinned), beside=written, warnings=warnings)
+        sizes, stale = _sizes(manifest, target, pinned), beside_bundle.told(config.output)
+        return Built(manifest, sizes=sizes, beside=written, warnings=(*warnings, *stale))
 
     return write
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from edgekit import compare
 from edgekit.bundle import archive, deb, destination, linux, wheels
+from edgekit.bundle import beside as beside_bundle
 from edgekit.bundle.linux import Content
 from edgekit.bundle.wheels import Wheel
 from edgekit.child.process import ChildLimits
@@ -38,16 +39,18 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
     if config.linux.deb:
         deb.require_tools()
         deb.check_version(config.linux.deb_version)
-    wheels.fetch(pinned, progress=progress)
+    # Hashed here, once: what a model needs beyond these is fetched below, and copying hashes each again.
+    there = wheels.fetch(pinned, progress=progress)
 
     def write(parts: Parts, folder: Path) -> Built:
         shipped, warnings = _best(parts, config.cases.limits, folder, progress)
         wanted = wheels.chosen(target, dtypes=_dtypes(parts))
+        more = wheels.fetch([wheel for wheel in wanted if wheel.file not in there], progress=progress)
         content = Content(
             model=shipped.model,
             cases=shipped.cases,
             title=parts.title,
-            wheels=wheels.fetch(wanted, progress=progress),
+            wheels={**there, **more},
             pinned=wanted,
             plan=parts.plan,
             operators=shipped.operators,
@@ -71,6 +74,7 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
         progress("Writing the bundle")
         manifest = linux.write(config.output, content, target, force=config.force, beside=beside)
         places = (packed,) if package is None else (packed, package)
+        warnings += beside_bundle.told(config.output)
         return Built(manifest, sizes=_sizes(content, manifest), beside=places, warnings=tuple(warnings))
 
     return write

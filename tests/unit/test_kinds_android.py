@@ -4,6 +4,7 @@ import json
 import re
 import stat
 import tomllib
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -281,6 +282,26 @@ def test_with_the_sdk_gradle_builds_a_copy_and_the_apps_lie_beside_the_bundle(
     assert (places.app.name, places.test.name) == ("made.apk", "made-test.apk")
     open_bundle(bundle)
     assert not list(bundle.rglob("*.apk"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+def test_the_apps_that_a_build_left_are_replaced_by_force_and_others_never(
+    model: Path, bundle: Path, tmp_path: Path, gradle: Callable[[str], None], encoding: str
+) -> None:
+    gradle("")
+    places = beside(tmp_path / "bundle")
+    with zipfile.ZipFile(places.app, "w") as apk:
+        apk.writestr("assets/manifest.json", "{}")
+    with zipfile.ZipFile(places.test, "w") as apk:
+        apk.writestr("AndroidManifest.xml", b"\3\0\10\0" + "androidx.test.runner.AndroidJUnitRunner".encode(encoding))
+    asked, target = config(model, tmp_path, apk=True, native=True), targets.load(TARGET)
+    with pytest.raises(UsageError, match="is there already"):
+        android.prepare(asked, target, silent)
+    android.prepare(replace(asked, force=True), target, silent)
+    with zipfile.ZipFile(places.test, "w") as apk:
+        apk.writestr("AndroidManifest.xml", b"of somebody")
+    with pytest.raises(UsageError, match="no build of edgekit wrote it: it is kept"):
+        android.prepare(replace(asked, force=True), target, silent)
 
 
 def test_gradles_last_words_are_told(bundle: Path, tmp_path: Path, gradle: Callable[[str], None]) -> None:
