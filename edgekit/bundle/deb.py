@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 import edgekit
 from edgekit import render, resources
-from edgekit.bundle import titles
+from edgekit.bundle import destination, titles
 from edgekit.bundle.open import open_bundle
 from edgekit.errors import EdgekitError, MissingToolError, UsageError
 from edgekit.files import check_space
@@ -57,6 +57,16 @@ def check_version(version: str) -> None:
 def place(folder: Path, name: str, target: Target, version: str) -> Path:
     """Return where the package of the bundle in ``folder`` lies: beside it, named as Debian names packages."""
     return folder.with_name(f"edgekit-{name}_{version}_{_architecture(target)}.deb")
+
+
+def check(path: Path, *, force: bool) -> None:
+    """Raise UsageError when the package may not be written at ``path``.
+
+    It is named after the model alone, so that of another board may lie there.
+    """
+    destination.check_beside(
+        path, force=force, ours=is_package, elsewhere="Choose a place in another folder with -o, or another --title."
+    )
 
 
 def is_package(path: Path) -> bool:

@@ -69,14 +69,16 @@ def check_takes_files(folder: Path) -> None:
         raise UsageError(f"{folder} is a file, not a folder.", hint=_ELSEWHERE)
 
 
-def check_beside(path: Path, *, force: bool, ours: Callable[[Path], bool]) -> None:
+def check_beside(path: Path, *, force: bool, ours: Callable[[Path], bool], elsewhere: str = _ELSEWHERE) -> None:
     """Refuse a file beside the bundle that may not be written: one that is there, but for ``ours`` with ``force``.
 
-    ``ours``: whether a file is what an earlier build wrote there. Raises UsageError.
+    ``ours``: whether a file is what an earlier build wrote there. ``elsewhere``: how to have another place, a sentence.
+    Raises UsageError.
     """
     if not path.is_symlink() and not path.exists():
         return
     if path.is_symlink() or not path.is_file() or not ours(path):
-        raise UsageError(f"{path} is there, and no build of edgekit wrote it: it is kept.", hint=_ELSEWHERE)
+        raise UsageError(f"{path} is there, and no build of edgekit wrote it: it is kept.", hint=elsewhere)
     if not force:
-        raise UsageError(f"{path} is there already.", hint="--force replaces it; or choose another folder with -o.")
+        other = f"{elsewhere[0].lower()}{elsewhere[1:]}"
+        raise UsageError(f"{path} is there already.", hint=f"--force replaces it; or {other}")

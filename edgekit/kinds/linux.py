@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from edgekit import compare
-from edgekit.bundle import archive, deb, destination, linux, wheels
+from edgekit.bundle import archive, deb, linux, wheels
 from edgekit.bundle import beside as beside_bundle
 from edgekit.bundle.linux import Content
 from edgekit.bundle.wheels import Wheel
@@ -39,6 +39,8 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
     if config.linux.deb:
         deb.require_tools()
         deb.check_version(config.linux.deb_version)
+        title = config.title or config.model.stem
+        deb.check(deb.place(config.output, linux.slug(title), target, config.linux.deb_version), force=config.force)
     # Hashed here, once: what a model needs beyond these is fetched below, and copying hashes each again.
     there = wheels.fetch(pinned, progress=progress)
 
@@ -59,8 +61,6 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
         )
         name, version = linux.slug(parts.title), config.linux.deb_version
         package = deb.place(config.output, name, target, version) if config.linux.deb else None
-        if package is not None:
-            destination.check_beside(package, force=config.force, ours=deb.is_package)
         packed = archive.place(config.output)
 
         def beside(bundle: Path) -> dict[Path, Path]:
@@ -69,6 +69,7 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
             if package is not None:
                 progress("Writing the Debian package")
                 made[package] = deb.write(bundle, target, name, folder, version=version)
+                deb.check(package, force=config.force)  # another board's may have come meanwhile
             return made
 
         progress("Writing the bundle")

@@ -9,8 +9,10 @@ import shutil
 import stat
 import sys
 import tarfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import linux_bundle
 import ml_dtypes
@@ -30,7 +32,7 @@ from edgekit.errors import LimitError, ModelError, UsageError
 from edgekit.facts import survey as facts
 from edgekit.files import sha256_file
 from edgekit.kinds import linux as kind
-from edgekit.kinds.config import BuildConfig, Built, Parts
+from edgekit.kinds.config import BuildConfig, Built, LinuxOptions, Parts
 from edgekit.model import io
 from edgekit.progress import silent
 from edgekit.records.cases import GoldenCase
@@ -361,3 +363,48 @@ def test_a_graph_that_the_optimizer_got_wrong_is_not_shipped(
     result = write(tmp_path, targets_dir, shift=shift)
     assert any(said in warning for warning in result.warnings)
     assert [node.op_type for node in onnx.load(tmp_path / "bundle/model/model.onnx").graph.node] == ["Conv", "Relu"]
+
+
+def test_no_wheel_is_asked_of_the_cache_twice(
+    tmp_path: Path, targets_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time is a hash of all its bytes."""
+    asked: list[str] = []
+    fetch = wheels.fetch
+
+    def counted(chosen: Sequence[wheels.Wheel], **options: Any) -> dict[str, Path]:
+        asked.extend(one.file for one in chosen)
+        return fetch(chosen, **options)
+
+    monkeypatch.setattr(wheels, "fetch", counted)
+    write(tmp_path, targets_dir)
+    assert len(asked) == len(set(asked)) > 0
+
+
+def test_another_board_s_package_is_refused_before_the_work(tmp_path: Path, targets_dir: Path) -> None:
+    """It is named after the model alone, whatever the folder is called."""
+    package = tmp_path / "edgekit-my-model_1_arm64.deb"
+    package.write_bytes(b"!<arch>\n")
+    asked = BuildConfig(
+        tmp_path / "my model.onnx", "my-board", tmp_path / "b", targets_dir=targets_dir, linux=LinuxOptions(deb=True)
+    )
+    with pytest.raises(UsageError, match="is there already") as caught:
+        kind.prepare(asked, targets.load("my-board", targets_dir), silent)
+    assert caught.value.hint == "--force replaces it; or choose a place in another folder with -o, or another --title."
+    kind.prepare(replace(asked, force=True), targets.load("my-board", targets_dir), silent)
+    kind.prepare(replace(asked, title="another"), targets.load("my-board", targets_dir), silent)
+
+
+def test_a_package_that_comes_meanwhile_is_kept(
+    tmp_path: Path, targets_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(folder: Path, target: object, name: str, work: Path, *, version: str) -> Path:
+        (tmp_path / "edgekit-my-model_1_arm64.deb").write_bytes(b"!<arch>\nof another")
+        (work / "made.deb").write_bytes(b"!<arch>\n")
+        return work / "made.deb"
+
+    monkeypatch.setattr(kind.deb, "write", meanwhile)
+    with pytest.raises(UsageError, match="is there already"):
+        build(tmp_path, targets_dir, linux=LinuxOptions(deb=True))
+    assert (tmp_path / "edgekit-my-model_1_arm64.deb").read_bytes() == b"!<arch>\nof another"
+    assert not (tmp_path / "bundle").exists()
