@@ -11,6 +11,7 @@ import edgekit
 from edgekit import render, resources
 from edgekit.bundle import examples, titles, travel
 from edgekit.bundle.destination import check as check_destination
+from edgekit.bundle.open import Bundle
 from edgekit.bundle.wheels import Wheel
 from edgekit.bundle.writer import FolderWriter, add_documents, add_manifest, add_model, set_modes
 from edgekit.desktop.optimize import OPERATORS
@@ -25,6 +26,8 @@ from edgekit.trim.plan import Plan
 
 OPTIMIZED = "optimize.json"
 PROGRAMS = ("install.sh", "edgekit-run")
+NAMES = "lib/install/names.sh"
+_CPU = "CPU="
 # As they are; the others are rendered.
 _COPIED = {
     "install.sh": "install.sh",
@@ -33,7 +36,7 @@ _COPIED = {
     "uninstall.sh.in": "lib/install/uninstall.sh.in",
 }
 _RENDERED = {
-    "names.sh.j2": "lib/install/names.sh",
+    "names.sh.j2": NAMES,
     "service.in.j2": "lib/install/service.in",
     "user-service.in.j2": "lib/install/user-service.in",
     "config.toml.j2": "config.toml",
@@ -71,6 +74,15 @@ class Size:
 def slug(title: str) -> str:
     """Return a name for folders, units and packages: lower-case letters, digits and single hyphens, 40 at most."""
     return titles.slug(title, "-", 40) or "model"
+
+
+def cpu(bundle: Bundle) -> str:
+    """Return the processor that the bundle's target named when it was built; "" for none, or a bundle that is older."""
+    try:
+        lines = (bundle.folder / NAMES).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return next((line.removeprefix(_CPU) for line in lines if line.startswith(_CPU)), "")
 
 
 def write(
@@ -139,6 +151,7 @@ def _context(content: Content, target: Target) -> dict[str, Any]:
         "machine": target.linux.machine,
         "pythons": target.linux.pythons,
         "systems": target.linux.systems,
+        "cpu": target.linux.cpu,
         "threads": target.runtime.threads,
         "cores": list(target.linux.cores),
         "request_bytes": request_bytes(content.cases),

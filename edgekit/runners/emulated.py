@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from edgekit.bundle import linux
 from edgekit.bundle.open import Bundle
 from edgekit.device import unpack
 from edgekit.errors import BundleError, ParityError, UsageError
@@ -19,7 +20,6 @@ from edgekit.runners import arm64_root, programs
 from edgekit.runners.device_record import arguments, read_record
 from edgekit.runners.page import Ask
 from edgekit.runtime import cache
-from edgekit.targets import load as targets
 from edgekit.targets.options import LINUX
 
 DEVICE = "emulated[:RELEASE]"
@@ -46,7 +46,7 @@ def run_device(bundle: Bundle, ask: Ask, address: str, *, progress: Progress = s
                 # Beside the packages, or it would lie in the bundle, whose files are counted.
                 "PYTHONPYCACHEPREFIX": "/packages/pyc",
             },
-            cpu=cpu(bundle),
+            cpu=linux.cpu(bundle),
         )
         try:
             done = programs.run(command, seconds=ask.timeout_seconds)
@@ -68,14 +68,6 @@ def release(address: str) -> str:
             hint=f"Releases: {', '.join(arm64_root.PYTHONS)}; 'emulated' alone takes {arm64_root.DEFAULT}.",
         )
     return match["release"] or arm64_root.DEFAULT
-
-
-def cpu(bundle: Bundle) -> str:
-    """Return the processor of the bundle's target; "" where the target is not known here, or names none."""
-    try:
-        return targets.load(bundle.manifest.target).linux.cpu
-    except UsageError:
-        return ""
 
 
 def site_packages(bundle: Bundle, python: str) -> Path:

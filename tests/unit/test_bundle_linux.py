@@ -49,6 +49,7 @@ threads = 2
 systems = ["debian:bookworm"]
 pythons = ["3.11"]
 cores = [0, 1]
+cpu = "cortex-a72"
 memory_max_bytes = 100000000
 """
 CONV = """
@@ -135,6 +136,8 @@ def test_the_target_s_threads_cores_and_memory_reach_the_device(built: Path) -> 
     assert "MemoryMax=100000000" in (built / "lib/install/service.in").read_text()
     assert "SYSTEMS='debian:bookworm'" in (built / "lib/install/names.sh").read_text()
     assert "NAME=my-model\n" in (built / "lib/install/names.sh").read_text()
+    # The bundle itself says what an emulated device plays: the target is a file that may not be at hand.
+    assert linux.cpu(open_bundle(built)) == "cortex-a72"
 
 
 def test_the_graph_is_optimized_ahead_and_proven(built: Path) -> None:
