@@ -1,6 +1,7 @@
 """What a run knows so far, in a file that is replaced as a whole: a run that was ended goes on from it."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,9 @@ def open_journal(folder: Path | None, asked: Mapping[str, Any]) -> Journal:
         return Journal(dict(asked))
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+        _check(document)
         found = Journal(**{key: value for key, value in document.items() if key != "format"})
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"{path} is damaged: {error}.", hint="Remove the folder to begin anew.") from error
     if document.get("format") != FORMAT or found.asked != dict(asked):
         differing = [key for key in sorted(asked) if found.asked.get(key) != asked[key]]
@@ -97,6 +99,35 @@ def open_journal(folder: Path | None, asked: Mapping[str, Any]) -> Journal:
             hint="Name another folder, or ask for the same to go on with it.",
         )
     return found
+
+
+def _check(document: Any) -> None:
+    """Raise ValueError where a document of this format is not what ``keep`` writes."""
+    if not isinstance(document, dict) or not isinstance(document.get("asked"), dict):
+        raise ValueError("it does not say what the run was of")
+    if document.get("format") != FORMAT:
+        return  # another format is told as such
+    outcomes, seconds = document.get("outcomes"), document.get("seconds")
+    if not isinstance(outcomes, str) or not set(outcomes) <= set(LETTERS.values()):
+        raise ValueError("its outcomes are none")
+    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        raise ValueError("its seconds are no time")
+    problems, evidence, unconfirmed = (document.get(key) for key in ("problems", "evidence", "unconfirmed"))
+    numbers = {str(number) for number in range(len(outcomes))}
+    if not isinstance(problems, dict) or not all(
+        number in numbers and _has(one, generator=str, problem=str, side=str) for number, one in problems.items()
+    ):
+        raise ValueError("its problems are not those of its cases")
+    if not isinstance(evidence, list) or not all(
+        _has(one, generator=str, choices=dict, outcome=str) for one in evidence
+    ):
+        raise ValueError("its evidence is none")
+    if not isinstance(unconfirmed, list) or not all(type(at) is int and str(at) in problems for at in unconfirmed):
+        raise ValueError("its unconfirmed cases are not among its problems")
+
+
+def _has(entry: Any, **kinds: type) -> bool:
+    return isinstance(entry, dict) and all(isinstance(entry.get(key), kind) for key, kind in kinds.items())
 
 
 def keep(journal: Journal, folder: Path | None) -> None:

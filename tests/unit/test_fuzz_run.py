@@ -1,6 +1,7 @@
 """A run's journal, who is wrong, drawing near a model, and runs in a real Chromium."""
 
 import json
+import math
 import os
 import signal
 from dataclasses import replace
@@ -48,6 +49,31 @@ def test_the_journal_of_another_run_is_not_continued(tmp_path: Path) -> None:
     (tmp_path / "run" / journal.NAME).write_text("{", encoding="utf-8")
     with pytest.raises(UsageError, match="damaged"):
         journal.open_journal(tmp_path / "run", {"seed": 1})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"asked": 5}, {"outcomes": 7}, {"outcomes": "..?"}, {"seconds": "1"}, {"seconds": math.nan}, {"problems": []},
+        {"problems": {"9": {"generator": "Conv", "problem": "y", "side": "browser"}}}, {"problems": {"2": {}}},
+        {"evidence": [5]}, {"evidence": None}, {"unconfirmed": [1]}, {"unconfirmed": ["2"]},
+    ],
+)  # fmt: skip
+def test_a_journal_of_other_contents_is_damaged(tmp_path: Path, changes: dict[str, object]) -> None:
+    problems = {"2": {"generator": "Conv", "problem": "y", "side": "browser"}}
+    journal.keep(journal.Journal({"seed": 1}, "..W", problems, 1.5, [], [2]), tmp_path)
+    assert journal.open_journal(tmp_path, {"seed": 1}).unconfirmed == [2]
+    path = tmp_path / journal.NAME
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+    with pytest.raises(UsageError, match="damaged"):
+        journal.open_journal(tmp_path, {"seed": 1})
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "[" * 100_000, "{}"])
+def test_a_journal_that_is_none_is_damaged(tmp_path: Path, text: str) -> None:
+    (tmp_path / journal.NAME).write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match="damaged"):
+        journal.open_journal(tmp_path, {"seed": 1})
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -38,6 +38,16 @@ def test_a_bundle_written_again_unchanged_is_the_same_byte_by_byte(tmp_path: Pat
     assert (tmp_path / "again" / "strength.json").is_file()
 
 
+def test_a_variant_that_the_bundle_lacks_is_a_mistake_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = opened(tmp_path)
+    before = (folder / "manifest.json").read_bytes()
+    assert run(["repair", str(folder), "--variant", "elsewhere"]) == 2
+    assert "no variant 'elsewhere'" in capsys.readouterr().err
+    assert (folder / "manifest.json").read_bytes() == before
+
+
 def test_another_model_keeps_the_answers_and_names_the_one_that_came(tmp_path: Path) -> None:
     folder, parts = opened(tmp_path)
     proto = onnx.ModelProto()
