@@ -69,4 +69,4 @@ def show(ctx: click.Context, target_id: str, targets_dir: Path | None, as_json: 
 def _said(item: Any) -> str:
     if isinstance(item, dict):
         return f"rel {figure(item['relative'], grouped=False)}, abs {figure(item['absolute'], grouped=False)}"
-    return ", ".join(item) if isinstance(item, list) else str(item)
+    return ", ".join(map(str, item)) if isinstance(item, list) else str(item)

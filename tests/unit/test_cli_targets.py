@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgekit.cli.main import run
+from edgekit.targets import load as targets
 
 MINE = 'extends = "webgpu"\n[runtime]\nvariants = ["jspi", "wasm"]\n'
 
@@ -31,3 +32,9 @@ def test_a_base_that_is_not_there_is_named_with_the_file(tmp_path: Path, capsys:
     assert run(["targets", "show", "lean", "--targets-dir", str(tmp_path)]) == 2
     err = capsys.readouterr().err
     assert "lean.toml extends 'webgppu', which is no target. Did you mean 'webgpu'?\n" in err
+
+
+@pytest.mark.parametrize("target_id", targets.ids())
+def test_every_target_that_edgekit_has_can_be_shown(target_id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["targets", "show", target_id]) == 0
+    assert f"Target {target_id}" in capsys.readouterr().out
