@@ -76,14 +76,15 @@ def check_place(folder: Path) -> None:
     place = Path(os.path.realpath(folder))
     if not place.exists():
         return
-    if not place.is_dir() or (any(place.iterdir()) and not _is_repro(place)):
+    if not place.is_dir() or (any(place.iterdir()) and not is_repro(place)):
         raise UsageError(
             f"{folder} holds something else than a repro, so it is not replaced.", hint="Choose another place with -o."
         )
     files.check_not_inside(folder)
 
 
-def _is_repro(folder: Path) -> bool:
+def is_repro(folder: Path) -> bool:
+    """Whether ``folder`` has every file of a repro, and no other."""
     names = {path.name for path in folder.iterdir()}
     runtime = folder / "runtime"
     if names != _FILES | {runtime.name} or runtime.is_symlink() or not runtime.is_dir():

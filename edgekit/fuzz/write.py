@@ -1,6 +1,7 @@
 """Write what was found: entries of knowledge, and a repro of each cause."""
 
 import re
+import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +57,13 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
+def forget(output: Path, made: Collection[str]) -> None:
+    """Remove the repros of an earlier run in ``output`` that are not among ``made``; what is no repro stays."""
+    for old in sorted((output / REPROS).glob("*")):
+        if f"{REPROS}/{old.name}" not in made and old.is_dir() and not old.is_symlink() and repro.is_repro(old):
+            shutil.rmtree(old)
+
+
 def folder(
     output: Path,
     bench: Bench,
@@ -81,6 +89,7 @@ def folder(
             made.append(f"{REPROS}/{name}")
     files.write_atomic(output / "known.json", known_entries.to_bytes(known))
     files.write_atomic(output / "report.json", files.json_bytes(replace(report, repros=tuple(made)).to_json()))
+    forget(output, made)
     return tuple(made)
 
 

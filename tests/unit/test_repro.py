@@ -12,6 +12,7 @@ from playwright.sync_api import sync_playwright
 from edgekit import repro, resources
 from edgekit.errors import UsageError
 from edgekit.files import sha256_file
+from edgekit.fuzz import write
 from edgekit.records.settings import SessionSettings
 from edgekit.records.tensors import value_of
 from edgekit.repro import Repro
@@ -90,6 +91,18 @@ def test_an_earlier_repro_and_an_empty_folder_are_replaced(tmp_path: Path, varia
     for title in ("first", "second"):
         repro.write(tmp_path / "repro", _repro(title=title), variant, dist)
     assert (tmp_path / "repro" / "report.md").read_text().startswith("# second")
+
+
+def test_a_fuzz_run_that_goes_on_forgets_repros_of_causes_that_are_no_more(
+    tmp_path: Path, variant: Variant, dist: RuntimeDist
+) -> None:
+    repros = tmp_path / write.REPROS
+    for name in ("conv-1", "conv-2", "mine"):
+        repro.write(repros / name, _repro(), variant, dist)
+    (repros / "mine" / "note.txt").write_text("mine")
+    write.forget(tmp_path, ["repros/conv-1"])
+    assert sorted(path.name for path in repros.iterdir()) == ["conv-1", "mine"]
+    write.forget(tmp_path / "nowhere", [])
 
 
 def test_something_else_is_never_replaced(tmp_path: Path, variant: Variant, dist: RuntimeDist) -> None:
