@@ -51,20 +51,27 @@ def check(destination: Path, *, force: bool, sources: Iterable[Path]) -> None:
 
 def check_outside_bundles(place: Path) -> None:
     """Raise UsageError when something written at ``place`` would be a file too many in a bundle."""
-    for folder in Path(os.path.realpath(place)).parents:
+    _check_outside(Path(os.path.realpath(place)).parents, place)
+
+
+def _check_outside(folders: Iterable[Path], place: Path) -> None:
+    """Raise UsageError when one of ``folders`` is a bundle."""
+    for folder in folders:
         if not (folder / manifests.NAME).is_file():
             continue
         with suppress(BundleError):
             open_bundle(folder, verify=False)
+            where = "is a bundle" if folder == Path(os.path.realpath(place)) else f"lies inside the bundle {folder}"
             raise UsageError(
-                f"{place} lies inside the bundle {folder}, which would no longer match its manifest.",
+                f"{place} {where}, which would no longer match its manifest.",
                 hint="Choose a place outside of it.",
             )
 
 
 def check_takes_files(folder: Path) -> None:
     """Raise UsageError when files cannot be written into ``folder``, or would be files too many in a bundle."""
-    check_outside_bundles(folder / "any file")
+    real = Path(os.path.realpath(folder))
+    _check_outside((real, *real.parents), folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, not a folder.", hint=_ELSEWHERE)
 

@@ -5,7 +5,7 @@ import tiny_bundle
 import web_bundle
 from models_text import LINEAR, write
 
-from edgekit.bundle.destination import check
+from edgekit.bundle.destination import check, check_takes_files
 from edgekit.bundle.open import open_bundle
 from edgekit.cli.main import run
 from edgekit.errors import UsageError
@@ -121,6 +121,8 @@ def test_nothing_is_written_into_a_bundle_where_it_would_be_a_file_too_many(tmp_
             check(place, force=True, sources=[])
         assert caught.value.hint == "Choose a place outside of it."
     check(tmp_path / "out.records" / "new", force=False, sources=[])
+    with pytest.raises(UsageError, match=r"out is a bundle, which would no longer match"):
+        check_takes_files(out)
 
 
 @pytest.mark.parametrize(
