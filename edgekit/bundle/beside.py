@@ -61,7 +61,7 @@ def _packages_of_none(folder: Path, name: str) -> list[Path]:
     for manifest in folder.parent.glob(f"*/{manifests.NAME}"):
         with suppress(OSError):
             # What packages list, to find changes and not forgeries.
-            sums.add(hashlib.md5(manifest.read_bytes()).hexdigest())  # noqa: S324
+            sums.add(hashlib.md5(manifest.read_bytes(), usedforsecurity=False).hexdigest())
     return [place for place, md5 in packages.items() if md5 is not None and md5 not in sums]
 
 
