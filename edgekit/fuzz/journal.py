@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from edgekit import files
@@ -115,7 +116,9 @@ def _check(document: Any) -> None:
     problems, evidence, unconfirmed = (document.get(key) for key in ("problems", "evidence", "unconfirmed"))
     numbers = {str(number) for number in range(len(outcomes))}
     if not isinstance(problems, dict) or not all(
-        number in numbers and _has(one, generator=str, problem=str, side=str) for number, one in problems.items()
+        # What was not asked about a second time is of no side yet, and a crash has no words of its own.
+        number in numbers and _has(one, generator=str, problem=str | None, side=str | None)
+        for number, one in problems.items()
     ):
         raise ValueError("its problems are not those of its cases")
     if not isinstance(evidence, list) or not all(
@@ -126,7 +129,7 @@ def _check(document: Any) -> None:
         raise ValueError("its unconfirmed cases are not among its problems")
 
 
-def _has(entry: Any, **kinds: type) -> bool:
+def _has(entry: Any, **kinds: type | UnionType) -> bool:
     return isinstance(entry, dict) and all(isinstance(entry.get(key), kind) for key, kind in kinds.items())
 
 
