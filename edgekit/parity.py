@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from edgekit import compare
-from edgekit.bundle.open import Bundle, load_cases, load_strength, open_bundle
+from edgekit.bundle.open import Bundle, load_cases, load_strength, open_bundle, require_variant
 from edgekit.errors import ParityError, UsageError
 from edgekit.progress import Progress, silent
 from edgekit.records import store
@@ -158,7 +158,8 @@ def verify_opened(
     """Do as ``verify`` does with a bundle that is open; ``desktop``: the desktop's times, where they were taken."""
     bundle = opened.bundle
     _judge(opened, options, None)  # refuses unknown cases and outputs before a browser starts
-    _check_variant(bundle, options.variant)
+    if options.variant is not None:
+        require_variant(bundle, options.variant)
     obtain = _way_of(bundle, options)
     try:
         record = obtain(progress=progress)
@@ -279,12 +280,6 @@ def target_runner(bundle: Bundle, targets_dir: Path | None) -> str:
             f"The bundle's target is not known here. {error.message}",
             hint="Name the folder of your target files with --targets-dir, or the browser with --browser.",
         ) from error
-
-
-def _check_variant(bundle: Bundle, variant: str | None) -> None:
-    shipped = bundle.manifest.runtime.variants
-    if variant is not None and variant not in shipped:
-        raise UsageError(f"The bundle has no variant '{variant}'.", hint=f"Its variants: {', '.join(shipped)}.")
 
 
 def _conditions(bundle: Bundle, options: ParityOptions) -> Conditions:

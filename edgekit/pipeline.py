@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgekit import parity, resources
+from edgekit.bundle import beside as beside_bundle
 from edgekit.bundle import sizes
 from edgekit.bundle.destination import check as check_destination
 from edgekit.bundle.open import open_bundle
@@ -133,6 +134,7 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
             *_case_warnings(cases),
             *sizes.warnings(done.manifest, target),
             *done.warnings,
+            *beside_bundle.told(config.output),
         ),
         trim=shipped.plan,
         untrimmed=shipped.reason,

@@ -181,7 +181,10 @@ def _finish(root: Path, context: dict[str, Any]) -> None:
     """Write the sums, and give every file its mode and the same time."""
     control = root / "DEBIAN"
     shipped = sorted(path for path in root.rglob("*") if path.is_file() and path.parent != control)
-    sums = [f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(root)}\n" for path in shipped]  # noqa: S324
+    sums = [
+        f"{hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()}  {path.relative_to(root)}\n"
+        for path in shipped
+    ]
     (control / "md5sums").write_text("".join(sums), encoding="utf-8")
     programs = {f"usr/bin/{context['package']}", "DEBIAN/postinst", "DEBIAN/prerm", "DEBIAN/postrm"}
     for path in [root, *root.rglob("*")]:

@@ -63,6 +63,13 @@ def require_kind(bundle: Bundle, kind: str, command: str) -> Bundle:
     return bundle
 
 
+def require_variant(bundle: Bundle, variant: str) -> None:
+    """Raise UsageError where the bundle does not ship ``variant`` of the runtime."""
+    shipped = bundle.manifest.runtime.variants
+    if variant not in shipped:
+        raise UsageError(f"The bundle has no variant '{variant}'.", hint=f"Its variants: {', '.join(shipped)}.")
+
+
 def load_cases(bundle: Bundle) -> CaseSet:
     """Read the golden cases of a bundle. Raises BundleError when they are not there or do not fit the contract."""
     try:

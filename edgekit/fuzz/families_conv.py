@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -73,18 +75,50 @@ def too_much(*factors: int | Sequence[int]) -> bool:
     return math.prod(math.prod(each) if isinstance(each, Sequence) else each for each in factors) > _MOST_PRODUCTS
 
 
-def conv_node(draw: Draw, graph: Graph) -> str | None:
-    """Add a Conv of drawn shape; returns its output, or None where it would take too long."""
+@dataclass(frozen=True)
+class _Convolution:
+    """``kernel``, ``sizes``: by axis. ``attributes``: the group, and how the kernel moves."""
+
+    sizes: list[int]
+    channels: int
+    outputs: int
+    groups: int
+    kernel: list[int]
+    attributes: dict[str, Any]
+
+    @property
+    def weights(self) -> list[int]:
+        """The shape of its weights."""
+        return [self.outputs, self.channels // self.groups, *self.kernel]
+
+    @property
+    def transposed_weights(self) -> list[int]:
+        """The shape of its weights where it is a transposed one."""
+        return [self.channels, self.outputs // self.groups, *self.kernel]
+
+
+def _convolution(draw: Draw) -> _Convolution | None:
+    """Draw the shape of a convolution; None where it would take too long."""
     sizes = sizes_of(draw)
     channels, outputs, groups = _grouped(draw)
     kernel, attributes = _window(draw, sizes)
     if too_much(channels // groups, outputs, kernel, sizes):
         return None
-    x = graph.give("x", draw.numbers("x", [draw.pick("batch", (1, 2)), channels, *sizes]))
-    w = graph.weight("w", draw.numbers("w", [outputs, channels // groups, *kernel], low=-2, high=2))
-    b = graph.weight("b", draw.numbers("b", [outputs])) if draw.flag("bias") else ""
-    stated = kernel if draw.flag("kernel_shape stated") else None
-    found: str = graph.node("Conv", [x, w, b], group=None if groups == 1 else groups, kernel_shape=stated, **attributes)
+    return _Convolution(
+        sizes, channels, outputs, groups, kernel, {"group": None if groups == 1 else groups, **attributes}
+    )
+
+
+def conv_node(draw: Draw, graph: Graph) -> str | None:
+    """Add a Conv of drawn shape; returns its output, or None where it would take too long."""
+    drawn = _convolution(draw)
+    if drawn is None:
+        return None
+    x = graph.give("x", draw.numbers("x", [draw.pick("batch", (1, 2)), drawn.channels, *drawn.sizes]))
+    w = graph.weight("w", draw.numbers("w", drawn.weights, low=-2, high=2))
+    b = graph.weight("b", draw.numbers("b", [drawn.outputs])) if draw.flag("bias") else ""
+    stated = drawn.kernel if draw.flag("kernel_shape stated") else None
+    found: str = graph.node("Conv", [x, w, b], kernel_shape=stated, **drawn.attributes)
     return found
 
 
@@ -96,17 +130,15 @@ def _conv(draw: Draw) -> Case | None:
 
 def _conv_transpose(draw: Draw) -> Case | None:
     graph = Graph(draw, draw.pick("opset", _OPSETS))
-    sizes = sizes_of(draw)
-    channels, outputs, groups = _grouped(draw)
-    kernel, attributes = _window(draw, sizes)
-    if too_much(channels // groups, outputs, kernel, sizes):
+    drawn = _convolution(draw)
+    if drawn is None:
         return None
-    if draw.flag("output_padding") and "strides" in attributes:
-        attributes["output_padding"] = draw.picks("output_padding", len(sizes), (0, 1))
-    x = graph.give("x", draw.numbers("x", [draw.pick("batch", (1, 2)), channels, *sizes]))
-    w = graph.weight("w", draw.numbers("w", [channels, outputs // groups, *kernel], low=-2, high=2))
-    b = graph.weight("b", draw.numbers("b", [outputs])) if draw.flag("bias") else ""
-    return graph.case(graph.node("ConvTranspose", [x, w, b], group=None if groups == 1 else groups, **attributes))
+    if draw.flag("output_padding") and "strides" in drawn.attributes:
+        drawn.attributes["output_padding"] = draw.picks("output_padding", len(drawn.sizes), (0, 1))
+    x = graph.give("x", draw.numbers("x", [draw.pick("batch", (1, 2)), drawn.channels, *drawn.sizes]))
+    w = graph.weight("w", draw.numbers("w", drawn.transposed_weights, low=-2, high=2))
+    b = graph.weight("b", draw.numbers("b", [drawn.outputs])) if draw.flag("bias") else ""
+    return graph.case(graph.node("ConvTranspose", [x, w, b], **drawn.attributes))
 
 
 def _pool(op_type: str) -> Generator:
@@ -142,41 +174,37 @@ def _global_pool(op_type: str) -> Generator:
 
 def _integer_conv(draw: Draw) -> Case | None:
     graph = Graph(draw)
-    sizes = sizes_of(draw)
-    channels, outputs, groups = _grouped(draw)
-    kernel, attributes = _window(draw, sizes)
-    if too_much(channels // groups, outputs, kernel, sizes):
+    drawn = _convolution(draw)
+    if drawn is None:
         return None
     kind, weights = draw.pick("dtype", ("uint8", "int8")), draw.pick("weights", ("uint8", "int8"))
-    x = graph.give("x", draw.numbers("x", [1, channels, *sizes], kind, -20, 20))
-    w = graph.weight("w", draw.numbers("w", [outputs, channels // groups, *kernel], weights, -9, 9))
+    x = graph.give("x", draw.numbers("x", [1, drawn.channels, *drawn.sizes], kind, -20, 20))
+    w = graph.weight("w", draw.numbers("w", drawn.weights, weights, -9, 9))
     zeros = [
         graph.hold(name, np.array(zero, dtype=of)) if draw.flag(f"{name} stated") else ""
         for name, zero, of in (("xz", 3, kind), ("wz", 2, weights))
     ]
-    return graph.case(graph.node("ConvInteger", [x, w, *zeros], group=None if groups == 1 else groups, **attributes))
+    return graph.case(graph.node("ConvInteger", [x, w, *zeros], **drawn.attributes))
 
 
 def _qlinear_conv(draw: Draw) -> Case | None:
     graph = Graph(draw)
-    sizes = sizes_of(draw)
-    channels, outputs, groups = _grouped(draw)
-    kernel, attributes = _window(draw, sizes)
-    if too_much(channels // groups, outputs, kernel, sizes):
+    drawn = _convolution(draw)
+    if drawn is None:
         return None
     kind, weights = draw.pick("dtype", ("uint8", "int8")), draw.pick("weights", ("int8", "uint8"))
-    x = graph.give("x", draw.numbers("x", [1, channels, *sizes], kind, -20, 20))
-    w = graph.hold("w", draw.numbers("w", [outputs, channels // groups, *kernel], weights, -9, 9))
-    one, scale = np.array(0.5, dtype=np.float32), np.full(outputs, 0.25, dtype=np.float32)
-    b = graph.hold("b", draw.numbers("b", [outputs], "int32")) if draw.flag("bias") else ""
+    x = graph.give("x", draw.numbers("x", [1, drawn.channels, *drawn.sizes], kind, -20, 20))
+    w = graph.hold("w", draw.numbers("w", drawn.weights, weights, -9, 9))
+    one, scale = np.array(0.5, dtype=np.float32), np.full(drawn.outputs, 0.25, dtype=np.float32)
+    b = graph.hold("b", draw.numbers("b", [drawn.outputs], "int32")) if draw.flag("bias") else ""
     by_channel = draw.flag("by channel")
     names = [
         x, graph.hold("xs", one), graph.hold("xz", np.array(3, dtype=kind)),
         w, graph.hold("ws", scale if by_channel else scale[0]),
-        graph.hold("wz", np.zeros(outputs if by_channel else (), dtype=weights)),
+        graph.hold("wz", np.zeros(drawn.outputs if by_channel else (), dtype=weights)),
         graph.hold("ys", np.array(4, dtype=np.float32)), graph.hold("yz", np.array(100, dtype=kind)), b,
     ]  # fmt: skip
-    return graph.case(graph.node("QLinearConv", names, group=None if groups == 1 else groups, **attributes))
+    return graph.case(graph.node("QLinearConv", names, **drawn.attributes))
 
 
 GENERATORS = (

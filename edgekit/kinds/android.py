@@ -8,7 +8,6 @@ from edgekit.apk import tools as apk_tools
 from edgekit.apk.assemble import ApkOptions
 from edgekit.apk.keys import Keystore
 from edgekit.bundle import android, android_project, destination
-from edgekit.bundle import beside as beside_bundle
 from edgekit.bundle.android_names import checked_application_id
 from edgekit.bundle.android_project import Content, Versions
 from edgekit.bundle.open import open_bundle
@@ -167,8 +166,7 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
             config.output, content, target, force=config.force, beside=beside if apk else None
         )
         written = (places.app, places.test) if apk else ()
-        sizes, stale = _sizes(manifest, target, pinned), beside_bundle.told(config.output)
-        return Built(manifest, sizes=sizes, beside=written, warnings=(*warnings, *stale))
+        return Built(manifest, sizes=_sizes(manifest, target, pinned), beside=written, warnings=warnings)
 
     return write
 

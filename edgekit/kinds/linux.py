@@ -7,7 +7,6 @@ from typing import Any
 
 from edgekit import compare
 from edgekit.bundle import archive, deb, linux, wheels
-from edgekit.bundle import beside as beside_bundle
 from edgekit.bundle.linux import Content
 from edgekit.bundle.wheels import Wheel
 from edgekit.child.process import ChildLimits
@@ -75,7 +74,6 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
         progress("Writing the bundle")
         manifest = linux.write(config.output, content, target, force=config.force, beside=beside)
         places = (packed,) if package is None else (packed, package)
-        warnings += beside_bundle.told(config.output)
         return Built(manifest, sizes=_sizes(content, manifest), beside=places, warnings=tuple(warnings))
 
     return write

@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 from edgekit import runtime_trim
-from edgekit.bundle import beside as beside_bundle
 from edgekit.bundle import web
 from edgekit.bundle.runtime_files import CutRuntimes, NetChoice
 from edgekit.errors import UsageError, did_you_mean
@@ -68,7 +67,7 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
             if one.models and manifest.model.sha256 not in one.models
         )
         apps, rows = android.packed(config)
-        return Built(manifest, sizes, rows, apps, (*warnings, *beside_bundle.told(config.output)))
+        return Built(manifest, sizes, rows, apps, warnings)
 
     return write
 

@@ -1,13 +1,13 @@
 """Cure a bundle that fails parity: find the settings, prove them in every combination, and write them into it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from edgekit import matrix, parity, runtime_trim
 from edgekit.bundle.destination import check as check_destination
-from edgekit.bundle.open import Bundle, open_bundle, require_kind
+from edgekit.bundle.open import open_bundle, require_kind, require_variant
 from edgekit.errors import UsageError
 from edgekit.files import Beside, json_bytes, temporary_folder
 from edgekit.progress import Progress, silent
@@ -39,7 +39,8 @@ def repair(
     """
     opened = parity.open_folder(folder, progress)
     require_kind(opened.bundle, WEB, "repair")
-    _require_variants(opened.bundle, options.variants)
+    for variant in options.variants:
+        require_variant(opened.bundle, variant)
     # Before the minutes of work, not after them.
     check_destination(folder, force=True, sources=[])
     with temporary_folder(Path(os.path.realpath(folder))) as work:
@@ -66,13 +67,6 @@ def repair(
         )  # fmt: skip
         weighed = runtime_trim.sizes(manifest, parts.runtime, cut.variants, cut.runtimes) if cut else ()
         return replace(done, runtimes=weighed)
-
-
-def _require_variants(bundle: Bundle, asked: Sequence[str]) -> None:
-    shipped = bundle.manifest.runtime.variants
-    for variant in asked:
-        if variant not in shipped:
-            raise UsageError(f"The bundle has no variant '{variant}'.", hint=f"Its variants: {', '.join(shipped)}.")
 
 
 Choice = tuple[Candidate, Parts, Cut | None]

@@ -93,7 +93,7 @@ test('for other GPUs only the first case is run, in a session of its own for eac
   /** @type {string[]} */
   const begun = [];
   const turns = ['as one', 'as other'].map((name) => ({ name, begin: () => void begun.push(name) }));
-  const { end, steps } = await taken({ runtime: await runtime(), only: 'first case', turns });
+  const { end, steps } = await taken({ runtime: await runtime(), turns });
   assert.equal(end, 'done');
   assert.deepEqual(begun, ['as one', 'as other']);
   assert.deepEqual(

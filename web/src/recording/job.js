@@ -87,7 +87,7 @@ export async function runJob(job, config, { host, baseUrl, report, onMemory }) {
     facts: config.model,
     model,
     cases: cases.cases,
-    only: job.verbose ? 'create' : job.posing_as.length > 0 ? 'first case' : 'all',
+    only: job.verbose ? 'create' : 'all',
     turns: job.posing_as.map((name) => ({ name: `as ${name.vendor} ${name.architecture}`, begin: () => poseAs(name) })),
     now: host.now,
     missed: () => readFlag(made.memory, job.miss_address),

@@ -45,9 +45,9 @@ import { spoiledInputs, spoiledModels, spoiledValues } from './spoiled.js';
  * @property {() => number} now milliseconds
  * @property {() => number} missed
  * @property {(() => Entered) | null} entered
- * @property {'all' | 'first case' | 'create'} only `create`: a session is created and released, and that is all; `first
- *   case`: that case is run in between, in each of `turns`
- * @property {readonly { name: string, begin: () => void }[]} turns what is to be done before a session is created
+ * @property {'all' | 'create'} only `create`: a session is created and released, and that is all
+ * @property {readonly { name: string, begin: () => void }[]} turns in each, a session is created after `begin`, runs the
+ *   first case and is released, and that is all; none: `only` says what is done
  * @property {(step: Step) => Promise<void>} onStep
  */
 
@@ -80,11 +80,11 @@ class Steps {
   async all() {
     const { cases, model, only, turns } = this.parts;
     const [first] = cases;
-    if (only === 'first case') {
-      for (const { name, begin } of turns) {
-        begin();
-        await this.#turn(name, first);
-      }
+    for (const { name, begin } of turns) {
+      begin();
+      await this.#turn(name, first);
+    }
+    if (turns.length > 0) {
       return;
     }
     const raw = await this.#create('create', model);
