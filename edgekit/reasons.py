@@ -118,6 +118,7 @@ def warnings(
         found.append("Every case is weak: parity proves little. Build again with --sample and real inputs.")
     if unread := list(dict.fromkeys(v.name for case in expected for v in case.outputs if v.array is None)):
         found.append(f"Not compared, for they are not tensors: {listed(unread)}.")
+    found += _left_open(expected)
     if allowed_fallback:
         found.append(f"A fallback was allowed: {allowed_fallback}")
     if record is None:
@@ -132,6 +133,20 @@ def warnings(
     if environment.cross_origin_isolated is False:
         found.append("The page was not cross-origin isolated: it ran with one thread.")
     return found + steadiness.warnings(steady)
+
+
+def _left_open(expected: Sequence[GoldenCase]) -> list[str]:
+    """Say how much of which outputs the standard leaves open."""
+    counts, sizes = Counter[str](), Counter[str]()
+    for case in expected:
+        counts.update({name: int(mask.sum()) for name, mask in case.left_open.items()})
+        sizes.update({value.name: value.array.size for value in case.outputs if value.array is not None})
+    if not counts:
+        return []
+    said = [f"{count} of {sizes[name]} in output '{name}'" for name, count in list(counts.items())[:_NAMED]]
+    more = f", and some in {len(counts) - _NAMED} more outputs" if len(counts) > _NAMED else ""
+    what = f"Not compared are elements that the ONNX standard leaves open ({', '.join(said)}{more})"
+    return [f"{what}: a float was cast to integers that cannot hold it, and each device may make of it what it likes."]
 
 
 def missed(miss: Miss) -> str:

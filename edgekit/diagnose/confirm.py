@@ -12,10 +12,11 @@ import onnx
 from edgekit.conformance.suite import Reply
 from edgekit.diagnose import facts
 from edgekit.diagnose.lab import Error, arrays_of, as_dtype, case_of, worst
-from edgekit.diagnose.left_open import CASTS, left_open, settled
+from edgekit.diagnose.left_open import left_open, settled
 from edgekit.diagnose.result import Finding, Kind, NodeFacts, Side
 from edgekit.diagnose.scene import Scene
 from edgekit.diagnose.twins import Twins, twins_of
+from edgekit.facts.casts import CASTS
 from edgekit.isolate.cut import constants, part
 from edgekit.isolate.reduce import Sample, fewer_nodes
 from edgekit.records.tensors import Array, Value, value_of

@@ -5,16 +5,15 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 
+from edgekit.facts.casts import CASTS, bounds
 from edgekit.records.tensors import Array
-
-CASTS = ("Cast", "CastLike")
 
 
 def left_open(node: onnx.NodeProto, read: Mapping[str, Array], given: Mapping[str, Array]) -> dict[str, Array]:
     """Return, by output, where ONNX leaves a node's result open, as bools; an output without such places is left out.
 
     ``read``: what the node reads, ``given``: what it gave. Of a Cast of floats to integers these are NaN, infinities,
-    and what is beyond the range when its fraction is cut off (the table of Cast in the ONNX operator schemas).
+    and what is beyond the range: see ``edgekit.facts.casts``.
     """
     if node.domain not in ("", "ai.onnx") or node.op_type not in CASTS:
         return {}
@@ -23,10 +22,10 @@ def left_open(node: onnx.NodeProto, read: Mapping[str, Array], given: Mapping[st
         return {}
     if not source.dtype.name.startswith(("float", "bfloat")):
         return {}
-    limits = np.iinfo(result.dtype)
+    below, above = bounds(result.dtype)
     with np.errstate(invalid="ignore"):
-        whole = np.trunc(source.astype(np.float64))
-        defined = (whole >= float(limits.min)) & (whole < float(int(limits.max) + 1))
+        wide = source.astype(np.float64)
+        defined = (wide > below) & (wide < above)
     return {} if defined.all() else {node.output[0]: ~defined}
 
 

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 import numpy as np
 import onnx
@@ -13,6 +13,7 @@ import onnx.numpy_helper
 from edgekit.golden.inputs import FLOATS, one_ulp
 from edgekit.model import external_data, walk
 from edgekit.model import io as models
+from edgekit.model.detach import move_out
 from edgekit.model.external_data import is_external
 from edgekit.model.io import LoadedModel
 from edgekit.records.tensors import Array
@@ -141,14 +142,3 @@ def _raw(model: LoadedModel, tensor: onnx.TensorProto) -> bytes:
     with file.path.open("rb") as stream:
         stream.seek(part.offset)
         return stream.read(external_data.tensor_bytes(tensor))
-
-
-def move_out(tensor: onnx.TensorProto, raw: bytes, stream: BinaryIO, location: str) -> None:
-    """Append ``raw`` to the file of external data, and let the tensor point there."""
-    for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
-        tensor.ClearField(name)
-    tensor.ClearField("external_data")
-    tensor.data_location = onnx.TensorProto.EXTERNAL
-    for key, value in (("location", location), ("offset", str(stream.tell())), ("length", str(len(raw)))):
-        tensor.external_data.add(key=key, value=value)
-    stream.write(raw)

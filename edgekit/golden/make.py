@@ -13,7 +13,7 @@ from edgekit.desktop import reference as references
 from edgekit.desktop.run import Feed
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts.survey import Argument, Facts
-from edgekit.golden import probe, rounds, samples, selection, trial
+from edgekit.golden import left_open, probe, rounds, samples, selection, trial
 from edgekit.golden.grade import Judge
 from edgekit.golden.images import ImageOptions
 from edgekit.golden.inert import inert
@@ -109,6 +109,7 @@ def make(
             f"input '{name}' changes no output in any case; give a --sample" for name in inert(found.cases, bench.run)
         ]
         found = replace(found, left_out=(*found.left_out, *said))
+        found = replace(found, cases=left_open.marked(model, found.cases, bench))
         version = bench.runtime_version
     reference = Reference("desktop onnxruntime", "onnxruntime", version, "disabled")
     if options.reference is not None and found.cases:

@@ -114,23 +114,32 @@ class Bench:
         }
         for threads in _THREADS:
             doing = f"Running golden cases with {threads} threads"
-            rounded[f"{threads} threads"] = self._measured(self._model.path, accepted, doing, threads)
+            rounded[f"{threads} threads"] = self.measured(self._model.path, accepted, doing, threads)
         percent = self._run_copy("percent", accepted, "Running golden cases with weights disturbed by 1 %")
         place = iter(range(len(accepted)))
         return [trial if trial.outputs is None else _with(trial, next(place), rounded, percent) for trial in trials]
+
+    def room(self, name: str) -> Path:
+        """Make a folder for a changed copy of the model; it goes with the bench."""
+        folder = self._folder / name
+        folder.mkdir()
+        return folder
 
     def _run_copy(self, change: Change, feeds: Sequence[Feed], doing: str) -> Sequence[Outputs | None]:
         """Run feeds on a disturbed copy; where the runtime cannot take it, on one with disturbed matrices alone."""
         copies = self._disturbed(change) if feeds else []
         while copies:
-            found = self._measured(copies[0], feeds, doing)
+            found = self.measured(copies[0], feeds, doing)
             if any(outputs is not None for outputs in found):
                 return found
             del copies[0]
         return [None] * len(feeds)
 
-    def _measured(self, model: Path, feeds: Sequence[Feed], doing: str, threads: int = 1) -> Sequence[Outputs | None]:
-        """Return what an experiment gave. None for what the runtime refused: that is then not measured."""
+    def measured(self, model: Path, feeds: Sequence[Feed], doing: str, threads: int = 1) -> Sequence[Outputs | None]:
+        """Run feeds on a copy of the model. None for what the runtime refused: that is then not measured.
+
+        Raises LimitError when it takes too much time or memory.
+        """
         if not feeds:
             return []
         self._progress(doing)

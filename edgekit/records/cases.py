@@ -1,8 +1,10 @@
 """Golden cases: inputs, and the outputs that the desktop reference gave. They travel in every bundle."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from edgekit.records import tensors
 from edgekit.records.tensors import Array, Value
@@ -40,7 +42,11 @@ class FeedBack:
 
 @dataclass(frozen=True, eq=False)
 class GoldenCase:
-    """Inputs, and the reference outputs (of the last step, where the case feeds outputs back)."""
+    """Inputs, and the reference outputs (of the last step, where the case feeds outputs back).
+
+    ``left_open``: by output, bools of its shape: what the ONNX standard does not define, which every device may answer
+    as it likes. An output that is not named is defined as a whole.
+    """
 
     id: str
     origin: str
@@ -48,6 +54,19 @@ class GoldenCase:
     outputs: tuple[Value, ...]
     grade: Grade = Grade()
     feed_back: FeedBack | None = None
+    left_open: Mapping[str, Array] = field(default_factory=dict)
+
+    def defined(self, value: Value) -> Value:
+        """Return an output, a device's or the reference's, with 0 (or "") where the standard leaves it open."""
+        mask = self.left_open.get(value.name)
+        if mask is None or value.array is None or mask.shape != value.array.shape:
+            return value
+        nothing = "" if value.dtype == "string" else np.zeros((), dtype=value.array.dtype)
+        return replace(value, array=np.where(mask, nothing, value.array))
+
+    def is_left_open(self, name: str) -> bool:
+        """Whether the standard leaves open all of an output."""
+        return name in self.left_open and bool(self.left_open[name].all())
 
 
 @dataclass(frozen=True)
@@ -94,7 +113,9 @@ def to_files(case_set: CaseSet) -> tuple[dict[str, Any], bytes]:
     for case in case_set.cases:
         inputs, input_arrays = tensors.split(f"{case.id}/input", case.inputs)
         outputs, output_arrays = tensors.split(f"{case.id}/output", case.outputs)
-        arrays |= input_arrays | output_arrays
+        masks = (Value(name, "bool", mask) for name, mask in case.left_open.items())
+        left_open, mask_arrays = tensors.split(f"{case.id}/left_open", masks)
+        arrays |= input_arrays | output_arrays | mask_arrays
         cases.append(
             {
                 "id": case.id,
@@ -109,6 +130,7 @@ def to_files(case_set: CaseSet) -> tuple[dict[str, Any], bytes]:
                 else {"steps": case.feed_back.steps, "links": dict(case.feed_back.links)},
                 "inputs": inputs,
                 "outputs": outputs,
+                **({"left_open": left_open} if left_open else {}),
             }
         )
     document = {
@@ -141,6 +163,7 @@ def from_files(document: Any, data: bytes) -> CaseSet:
 
 def _case(case: Mapping[str, Any], arrays: Mapping[str, Array]) -> GoldenCase:
     grade, feed_back = case["grade"], case["feed_back"]
+    masks = tensors.join(case.get("left_open", ()), arrays)  # absent where all is defined
     return GoldenCase(
         id=case["id"],
         origin=case["origin"],
@@ -148,4 +171,5 @@ def _case(case: Mapping[str, Any], arrays: Mapping[str, Array]) -> GoldenCase:
         outputs=tensors.join(case["outputs"], arrays),
         grade=Grade(grade["ulp_shift"], grade["weight_shift"], tuple(grade["weak"])),
         feed_back=None if feed_back is None else FeedBack(feed_back["steps"], feed_back["links"]),
+        left_open={mask.name: mask.array for mask in masks if mask.array is not None and mask.dtype == "bool"},
     )

@@ -57,8 +57,8 @@ def error_plots(entry: Entry, outputs: Sequence[OutputVerdict], points: int) -> 
         for output in members:
             case, value = golden.get(output.case), given.get(output.case, {}).get(name)
             reference = next((value for value in case.outputs if value.name == name), None) if case else None
-            if output.metrics is not None and reference is not None and value is not None:
-                compared.append((output, reference, value))
+            if output.metrics is not None and case is not None and reference is not None and value is not None:
+                compared.append((output, case.defined(reference), case.defined(value)))
         if compared and (errors := _errors(compared)) is not None and len(found) < _MOST_PLOTS:
             found.append(_error_plot(name, members[0].dtype, errors, points))
     return tuple(found)

@@ -23,10 +23,10 @@ from edgekit.desktop.exchange import StoredFeed, read_json, write_json
 from edgekit.errors import EdgekitError
 from edgekit.facts import shapes, shapes_child, strip, work
 from edgekit.facts.shapes import ShapeTable
-from edgekit.golden.disturb import move_out
 from edgekit.golden.grade import Judge, shift
-from edgekit.model import external_data, walk
 from edgekit.model import io as models
+from edgekit.model import walk
+from edgekit.model.detach import WEIGHTS, detached
 from edgekit.model.io import LoadedModel
 from edgekit.records import cases as case_files
 from edgekit.records.cases import CaseSet, GoldenCase
@@ -34,8 +34,6 @@ from edgekit.records.run_record import CaseRun
 from edgekit.records.tensors import Value
 from edgekit.strength.faults import Fault, all_faults, with_fault
 
-WEIGHTS = "weights.bin"
-_SMALL_BYTES = 4096
 _FATAL_ONLY = 4
 _FEED_SECONDS = 20.0
 # What a faulty model costs, from what is known without running it: figures of one core, on the slow side.
@@ -83,28 +81,6 @@ def main(folder: Path) -> None:
             outcome = _outcome(bench, Fault(**planned["faults"][number]))
             stream.write(json.dumps(outcome) + "\n")
             stream.flush()
-
-
-def detached(model: LoadedModel, folder: Path) -> onnx.ModelProto:
-    """Return a copy of the model's graph whose large initializers lie in ``folder/weights.bin``.
-
-    Each faulty model is then a small file beside them.
-    """
-    proto = onnx.ModelProto()
-    proto.CopyFrom(model.proto)
-    with (folder / WEIGHTS).open("wb") as stream:
-        for graph in walk.all_graphs(proto):
-            for tensor in graph.initializer:
-                if tensor.data_type != onnx.TensorProto.STRING and _is_large(tensor):
-                    move_out(tensor, b"".join(models.raw_bytes(model, tensor)), stream, WEIGHTS)
-        for tensor in walk.all_tensors(proto):  # the rest of what lies elsewhere
-            if external_data.is_external(tensor) and external_data.span(tensor).location != WEIGHTS:
-                move_out(tensor, b"".join(models.raw_bytes(model, tensor)), stream, WEIGHTS)
-    return proto
-
-
-def _is_large(tensor: onnx.TensorProto) -> bool:
-    return external_data.is_external(tensor) or external_data.tensor_bytes(tensor) > _SMALL_BYTES
 
 
 def _table(model: LoadedModel, case: GoldenCase | None) -> ShapeTable | None:
@@ -214,7 +190,7 @@ def _outcome(bench: _Bench, fault: Fault) -> dict[str, Any]:
             caught_by.append(case.id)
             if not bench.every_case:
                 break
-        moved = shift(case.outputs, outputs, bench.judge)
+        moved = shift([*map(case.defined, case.outputs)], [*map(case.defined, outputs)], bench.judge)
         share = max(share, 0.0 if moved is None else min(_LARGEST_SHARE, moved.in_tolerances))
     return {"ran": True, "caught_by": caught_by, "share": float(f"{share:.2g}")}
 

@@ -32,13 +32,14 @@ def outputs(elements: list[Any] | None, dtype: str) -> tuple[Value, ...]:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["name"])
 def test_a_sample_is_judged_as_the_table_says(sample: dict[str, Any]) -> None:
     dtype = sample["dtype"]
+    left_open = {"y": np.array(sample["left_open"])} if "left_open" in sample else {}
     case_set = CaseSet(
         model_sha256=MODEL,
         reference=Reference("by hand", "none", "0", "disabled"),
         tolerance={},
         # null: no tolerance is given, so nothing but equality passes.
         output_tolerance={} if sample["relative"] is None else {"y": Tolerance(sample["relative"], sample["absolute"])},
-        cases=(GoldenCase("only", "by hand", (), outputs(sample["reference"], dtype)),),
+        cases=(GoldenCase("only", "by hand", (), outputs(sample["reference"], dtype), left_open=left_open),),
     )
     record = RunRecord(
         run="",

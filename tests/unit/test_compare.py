@@ -282,6 +282,32 @@ Y, Z = value_of("y", F32), value_of("z", F32)
 RIGHT = record([Y], [Z])
 
 
+# What the standard leaves open is no fault, and no proof.
+
+
+def left_open_case(mask: list[bool]) -> CaseSet:
+    golden = case_set([value_of("y", np.array([1, -(2**31)], np.int32)), value_of("z", np.array([1], np.int32))])
+    return replace(golden, cases=(replace(golden.cases[0], left_open={"y": np.array(mask)}),))
+
+
+@pytest.mark.parametrize(("given", "passed"), [([1, 7], True), ([2, 7], False)])
+def test_elements_that_are_left_open_are_not_compared_and_the_others_are(given: list[int], passed: bool) -> None:
+    run = record([value_of("y", np.array(given, np.int32)), value_of("z", np.array([1], np.int32))])
+    verdict = verdict_of(left_open_case([False, True]), run)
+    assert (verdict.passed, verdict.compared, verdict.expected) == (passed, 2, 2)
+    assert any("leaves open (1 of 2 in output 'y')" in warning for warning in verdict.warnings)
+
+
+def test_an_output_that_is_left_open_as_a_whole_is_not_compared_and_alone_it_proves_nothing() -> None:
+    run = record([value_of("y", np.array([2, 7], np.int32)), value_of("z", np.array([1], np.int32))])
+    golden = left_open_case([True, True])
+    verdict = verdict_of(golden, run)
+    assert verdict.passed and (verdict.compared, verdict.expected) == (1, 1)
+    alone = replace(golden, cases=(replace(golden.cases[0], outputs=golden.cases[0].outputs[:1]),))
+    verdict = verdict_of(alone, record([value_of("y", np.array([2, 7], np.int32))]))
+    assert verdict.status == "not_run" and "No output of these cases can be compared." in verdict.reasons
+
+
 @pytest.mark.parametrize(
     ("run", "said"),
     [

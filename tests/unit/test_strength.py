@@ -12,12 +12,12 @@ from edgekit.child.process import DEFAULT_LIMITS
 from edgekit.desktop import run as desktop
 from edgekit.desktop.run import Feed
 from edgekit.errors import UsageError
+from edgekit.model.detach import detached
 from edgekit.model.io import load
 from edgekit.records import strength as strengths
 from edgekit.records.cases import CaseSet, GoldenCase, Reference, Tolerance
 from edgekit.records.tensors import Value
 from edgekit.strength import choose, measure
-from edgekit.strength.child import detached
 from edgekit.strength.faults import all_faults, with_fault
 
 # Two paths: what the second gives is multiplied by zero, so no case can watch it.

@@ -7,7 +7,8 @@ import { decodeTensors, joinValues } from './tensor-codec.js';
  * @typedef {import('./records.js').CaseSet} CaseSet
  * @typedef {import('./records.js').Case} CaseEntry
  * @typedef {import('./tensor.js').Value} Value
- * @typedef {Omit<CaseEntry, 'inputs' | 'outputs'> & { inputs: Value[], outputs: Value[] }} GoldenCase
+ * @typedef {Omit<CaseEntry, 'inputs' | 'outputs' | 'left_open'> & { inputs: Value[], outputs: Value[], left_open: Value[] }} GoldenCase
+ *   `left_open`: by the name of an output, where the standard does not define it
  * @typedef {Omit<CaseSet, 'cases'> & { cases: GoldenCase[] }} GoldenCases
  */
 
@@ -33,6 +34,7 @@ export async function fetchCases(config, source) {
       ...entry,
       inputs: joinValues(entry.inputs, tensors),
       outputs: joinValues(entry.outputs, tensors),
+      left_open: joinValues(entry.left_open ?? [], tensors),
     })),
   };
 }

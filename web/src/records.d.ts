@@ -36,6 +36,10 @@ export interface Case {
   } | null;
   inputs: Value[];
   outputs: Value[];
+  /**
+   * By output, bools of its shape: what the standard leaves open. Absent: nothing.
+   */
+  left_open?: Value[];
 }
 /**
  * cases.json: golden cases; their tensors lie beside it in cases.safetensors.

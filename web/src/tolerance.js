@@ -19,11 +19,13 @@ import { reader } from './tensor.js';
  * @param {Value} reference
  * @param {Value | undefined} value
  * @param {Tolerance | undefined} tolerance of the output, or of the reference's dtype; undefined: exact
- * @returns {Preview | null} null where there is nothing to compare: the value is not a tensor
+ * @param {Value} [leftOpen] bools: true where the standard does not define the reference, so that any element will do
+ * @returns {Preview | null} null where there is nothing to compare: the value is not a tensor, or nothing is defined
  */
-export function preview(reference, value, tolerance) {
+export function preview(reference, value, tolerance, leftOpen) {
   const expected = reference.tensor;
-  if (expected === null) {
+  const isOpen = openPlaces(leftOpen);
+  if (expected === null || (expected.data.length > 0 && expected.data.every((_, index) => isOpen(index)))) {
     return null;
   }
   const actual = value?.tensor ?? null;
@@ -39,23 +41,33 @@ export function preview(reference, value, tolerance) {
     return fails(`shape [${actual.shape.join(', ')}], not [${expected.shape.join(', ')}]`);
   }
   if (expected.dtype === 'string' || actual.dtype === 'string') {
-    const at = expected.data.findIndex((text, index) => text !== actual.data[index]);
+    const at = expected.data.findIndex((text, index) => text !== actual.data[index] && !isOpen(index));
     return at === -1 ? { match: true, reason: null, worst: 0, allowed: 0 } : fails(`element ${at} differs`);
   }
-  return compareNumbers(expected, actual, tolerance);
+  return compareNumbers(expected, actual, tolerance, isOpen);
+}
+
+/**
+ * @param {Value | undefined} leftOpen
+ * @returns {(index: number) => boolean} whether any element will do at an index
+ */
+function openPlaces(leftOpen) {
+  const mask = leftOpen?.tensor ?? null;
+  return mask === null || mask.dtype === 'string' ? () => false : (index) => Boolean(mask.data[index]);
 }
 
 /**
  * @param {import('./tensor.js').NumberTensor} expected
  * @param {import('./tensor.js').NumberTensor} actual
  * @param {Tolerance | undefined} tolerance
+ * @param {(index: number) => boolean} isOpen
  * @returns {Preview}
  */
-function compareNumbers(expected, actual, tolerance) {
+function compareNumbers(expected, actual, tolerance, isOpen) {
   const [a, b, count] = [reader(expected), reader(actual), expected.data.length];
   let scale = 0;
   for (let index = 0; index < count; index += 1) {
-    const size = Math.abs(Number(a(index)));
+    const size = isOpen(index) ? 0 : Math.abs(Number(a(index)));
     scale = Number.isFinite(size) && size > scale ? size : scale;
   }
   const allowed = tolerance === undefined ? 0 : tolerance.absolute + tolerance.relative * scale;
@@ -66,7 +78,7 @@ function compareNumbers(expected, actual, tolerance) {
     // A bigint difference keeps what a number would round away.
     const error =
       typeof x === 'bigint' && typeof y === 'bigint' ? Math.abs(Number(x - y)) : Math.abs(Number(x) - Number(y));
-    const same = x === y || (Number.isNaN(x) && Number.isNaN(y));
+    const same = isOpen(index) || x === y || (Number.isNaN(x) && Number.isNaN(y));
     if (!same && !Number.isFinite(error)) {
       reason ??= `element ${index} is ${y}, not ${x}`;
     } else if (!same && error > worst) {

@@ -30,6 +30,7 @@ const golden = (id) => ({
   feed_back: null,
   inputs: [X],
   outputs: [],
+  left_open: [],
 });
 
 /**

@@ -8,7 +8,7 @@ import { preview, toleranceOf } from '../src/tolerance.js';
 
 /**
  * @typedef {{ name: string, dtype: string, value_dtype?: string, reference: (number | string)[], value: (number | string)[] | null,
- *   relative: number | null, absolute: number | null, match: boolean }} Sample
+ *   left_open?: boolean[], relative: number | null, absolute: number | null, match: boolean }} Sample
  */
 
 /** @type {Sample[]} */
@@ -31,14 +31,19 @@ function value(dtype, elements) {
 test('there are samples of both kinds', () => {
   assert.ok(SAMPLES.some(({ match }) => match) && SAMPLES.some(({ match }) => !match));
 });
-for (const { name, dtype, value_dtype, reference, value: given, relative, absolute, match } of SAMPLES) {
+for (const { name, dtype, value_dtype, reference, value: given, left_open, relative, absolute, match } of SAMPLES) {
   test(name, () => {
     // null: no tolerance is given, so nothing but equality passes.
     const tolerance = relative === null || absolute === null ? undefined : { relative, absolute };
     const actual = given === null ? undefined : value(value_dtype ?? dtype, given);
-    assert.equal(preview(value(dtype, reference), actual, tolerance)?.match, match);
+    const open = left_open === undefined ? undefined : value('bool', left_open.map(Number));
+    assert.equal(preview(value(dtype, reference), actual, tolerance, open)?.match, match);
   });
 }
+
+test('what the standard leaves open as a whole is not compared', () => {
+  assert.equal(preview(value('int32', [1]), value('int32', [2]), undefined, value('bool', [1])), null);
+});
 
 test('what is not a tensor is not compared', () => {
   assert.equal(preview({ name: 'm', dtype: 'map', tensor: null }, undefined, undefined), null);

@@ -30,12 +30,17 @@ export function markOf(entry, run, cases) {
       reference,
       run.outputs.find(({ name }) => name === reference.name),
       toleranceOf(reference, cases),
+      entry.left_open.find(({ name }) => name === reference.name),
     );
     return result === null ? [] : [{ name: reference.name, ...result }];
   });
   const wrong = results.filter(({ match }) => !match);
   if (results.length === 0) {
-    return { kind: 'none', text: 'nothing to compare', detail: 'None of the outputs is a tensor.' };
+    return {
+      kind: 'none',
+      text: 'nothing to compare',
+      detail: 'None of the outputs is a tensor that the standard defines.',
+    };
   }
   if (wrong.length > 0) {
     const said = wrong.map(
