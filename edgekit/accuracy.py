@@ -90,7 +90,22 @@ def _grouped(case_set: CaseSet, labels: Sequence[Label]) -> dict[tuple[str, str]
                 f"Output '{output}' of case '{case}' says numbers, and a label is {own[0]!r}.",
                 hint="A label of scores is the index of the right class, from 0.",
             )
+        classes = _classes(known[case][output])
+        if classes is not None and (beyond := [label for label in own if not 0 <= int(label) < classes]):
+            raise UsageError(
+                f"Output '{output}' of case '{case}' tells {classes} classes apart, 0 to {classes - 1}, and a label is "
+                f"{beyond[0]!r}.",
+                hint="A label of scores is the index of the right class, from 0.",
+            )
     return found
+
+
+def _classes(value: Value) -> int | None:
+    """Return how many classes scores tell apart; None for what names its classes itself."""
+    if value.array is None or value.dtype not in _FLOATS:
+        return None
+    width = value.array.shape[-1] if value.array.ndim else 1
+    return max(2, width)
 
 
 def _output(label: Label, outputs: Outputs) -> str:

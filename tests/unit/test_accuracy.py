@@ -95,6 +95,8 @@ def test_what_the_device_did_not_compute_is_counted_as_wrong() -> None:
         (Label("cat", "score", "0"), "not an output of case 'cat'"),
         (Label("both", None, "0"), "has 1 labels, and output 'scores' gives 2 answers"),
         (Label("cat", None, "cat"), "says numbers, and a label is 'cat'"),
+        (Label("cat", None, "2"), "tells 2 classes apart, 0 to 1, and a label is '2'"),
+        (Label("cat", None, "-1"), "and a label is '-1'"),
     ],
 )
 def test_a_label_that_fits_nothing_is_refused(label: Label, said: str) -> None:
