@@ -9,7 +9,7 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -227,11 +227,8 @@ def temporary_folder(destination: Path, *, alone: bool = False) -> Iterator[Path
         with _locked_folder(destination.parent):
             _recover(destination)
             others = _remove_stale(destination)
-            if alone and others:
-                raise UsageError(
-                    f"Another command writes {destination} at this moment.",
-                    hint=f"Wait until it has ended, or choose another output. (If there is none, remove {others[0]}.)",
-                )
+            if alone:
+                _refuse_others(destination, others)
             temporary.mkdir()
             lock = (temporary / LOCK).open("wb")
             _try_lock(lock.fileno())
@@ -240,6 +237,20 @@ def temporary_folder(destination: Path, *, alone: bool = False) -> Iterator[Path
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         lock.close()
+
+
+def check_alone(destination: Path) -> None:
+    """Raise UsageError, before minutes of work, where another command writes ``destination`` at this moment."""
+    found = _temporary_folders(Path(os.path.realpath(destination)))
+    _refuse_others(destination, [folder for folder, stale in found if not stale])
+
+
+def _refuse_others(destination: Path, others: Sequence[Path]) -> None:
+    if others:
+        raise UsageError(
+            f"Another command writes {destination} at this moment.",
+            hint=f"Wait until it has ended, or choose another output. (If there is none, remove {others[0]}.)",
+        )
 
 
 def was_killed(destination: Path) -> bool:

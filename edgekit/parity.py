@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from edgekit import compare
 from edgekit.bundle.open import Bundle, load_cases, load_strength, open_bundle, require_variant
-from edgekit.errors import ParityError, UsageError
+from edgekit.errors import ParityError, UsageError, did_you_mean
 from edgekit.progress import Progress, silent
 from edgekit.records import store
 from edgekit.records.cases import CaseSet, Tolerance
@@ -26,6 +26,7 @@ from edgekit.runners.page import DEFAULT_TIMEOUT_SECONDS, LOOPBACK, Ask
 from edgekit.runtime import pins
 from edgekit.strength import measure
 from edgekit.targets import load as targets
+from edgekit.targets.load import Target
 from edgekit.targets.options import WEB
 from edgekit.timing import TimingRow, timing_rows
 
@@ -217,6 +218,18 @@ def load_runner(name: str) -> Runner:
         if hasattr(module, "BROWSER"):
             return cast(Runner, module)
     raise UsageError(f"There is no browser '{name}'.", hint=f"Browsers: {', '.join(runner_names())}.")
+
+
+def check_runner(target: Target) -> None:
+    """Raise UsageError when nothing obtains records from a target: parity of its bundles could not run."""
+    name = target.parity.runner
+    known = [each for each in devices.modules() if devices.named(each) is not None or each in runner_names()]
+    if name not in known:
+        raise UsageError(
+            f"Target '{target.id}': 'parity.runner' is '{name}', and there is no such runner."
+            f"{did_you_mean(name, known)}",
+            hint=f"Runners: {', '.join(known)}.",
+        )
 
 
 def runner_names() -> tuple[str, ...]:

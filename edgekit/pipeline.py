@@ -16,14 +16,14 @@ from edgekit.check.finding import Finding
 from edgekit.check.run import CheckReport
 from edgekit.errors import ModelError, UsageError
 from edgekit.facts import survey as facts
-from edgekit.files import Beside, full_disk, json_bytes, temporary_folder
+from edgekit.files import Beside, check_alone, full_disk, json_bytes, temporary_folder
 from edgekit.golden import make as golden
 from edgekit.golden.make import CaseOptions
 from edgekit.kinds import android, linux, web
 from edgekit.kinds.config import BuildConfig, Parts, SizeRow, Write
 from edgekit.model import io as model
 from edgekit.model.io import LoadedModel
-from edgekit.parity import ParityOptions, ParityResult
+from edgekit.parity import ParityOptions, ParityResult, check_runner
 from edgekit.progress import Progress, silent
 from edgekit.records import strength as strengths
 from edgekit.records.cases import CaseSet, Grade
@@ -99,6 +99,7 @@ def build(config: BuildConfig, *, progress: Progress = silent) -> BuildResult:
     the runtime, or takes no input that was tried; MissingToolError without a runtime; LimitError over a limit.
     """
     target = android.page_target(config, targets.load(config.target, config.targets_dir))
+    check_runner(target)
     loaded = _read(config, target, progress)
     findings = _checked(config, loaded, target, progress)
     surveyed = facts.survey(loaded)
@@ -151,6 +152,7 @@ def _read(config: BuildConfig, target: Target, progress: Progress) -> LoadedMode
     loaded = model.load(config.model)
     # Before the minutes of work, not after them.
     check_destination(config.output, force=config.force, sources=[loaded.path])
+    check_alone(config.output)
     model.check_limits(loaded, ir_version=target.limits.ir_version, opset=target.limits.opset)
     return loaded
 

@@ -11,14 +11,14 @@ from edgekit.bundle.linux import Content
 from edgekit.bundle.wheels import Wheel
 from edgekit.child.process import ChildLimits
 from edgekit.desktop import optimize
-from edgekit.errors import EdgekitError, UsageError
+from edgekit.errors import EdgekitError, UsageError, did_you_mean
 from edgekit.files import sha256_file
 from edgekit.kinds.config import BuildConfig, Built, Parts, SizeRow, Write
 from edgekit.model.io import LoadedModel
 from edgekit.progress import Progress
 from edgekit.records.cases import CaseSet
 from edgekit.records.manifest import Manifest
-from edgekit.runners import local
+from edgekit.runners import arm64_cpus, local
 from edgekit.targets.load import Target
 
 
@@ -45,6 +45,7 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
 
     def write(parts: Parts, folder: Path) -> Built:
         shipped, warnings = _best(parts, config.cases.limits, folder, progress)
+        warnings += _unknown_cpu(target)
         wanted = wheels.chosen(target, dtypes=_dtypes(parts))
         more = wheels.fetch([wheel for wheel in wanted if wheel.file not in there], progress=progress)
         content = Content(
@@ -77,6 +78,15 @@ def prepare(config: BuildConfig, target: Target, progress: Progress) -> Write:
         return Built(manifest, sizes=_sizes(content, manifest), beside=places, warnings=tuple(warnings))
 
     return write
+
+
+def _unknown_cpu(target: Target) -> list[str]:
+    cpu = target.linux.cpu
+    if not cpu or cpu in arm64_cpus.KNOWN:
+        return []
+    unknown = f"Nothing is known of the processor '{cpu}' of target '{target.id}'."
+    then = "No wheel is kept from it for a crash, and an emulated device plays the least processor that there is."
+    return [f"{unknown}{did_you_mean(cpu, arm64_cpus.KNOWN)} {then}"]
 
 
 def _dtypes(parts: Parts) -> set[str]:

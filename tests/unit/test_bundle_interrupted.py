@@ -97,9 +97,11 @@ def test_a_kill_at_any_moment_leaves_the_old_bundle_or_the_whole_new_one(linear:
 
 def test_while_another_build_writes_a_place_none_is_begun_there(linear: Path, tmp_path: Path) -> None:
     asked = BuildConfig(linear, "wasm", tmp_path / "out", strength=False, trim=False, trim_runtime=False)
+    said: list[str] = []
     with temporary_folder(tmp_path / "out") as another:
         with pytest.raises(UsageError, match=r"Another command writes .*out at this moment") as caught:
-            pipeline.build(asked)
+            pipeline.build(asked, progress=said.append)
+        assert said == ["Reading the model"]  # and not the minutes of work that come after it
         assert another.is_dir() and str(another) in (caught.value.hint or "")
     assert names(tmp_path) == ["models"]
     pipeline.build(asked)

@@ -130,6 +130,16 @@ def test_a_target_file_alone_makes_a_bundle(built: Path) -> None:
     assert {"cases/cases.json", "lib/edgekit/device/main.py", "examples/request.json", optimize.OPERATORS} <= names
 
 
+def test_a_processor_of_which_nothing_is_known_is_told(tmp_path: Path, targets_dir: Path) -> None:
+    known, unknown = tmp_path / "known", tmp_path / "unknown"
+    known.mkdir()
+    unknown.mkdir()
+    assert not any("processor" in warning for warning in write(known, targets_dir).warnings)
+    (unknown / "my-board.toml").write_text(TARGET.replace("cortex-a72", "cortex-a72x"))
+    (warning,) = (one for one in write(unknown, unknown).warnings if "processor" in one)
+    assert "'cortex-a72x' of target 'my-board'. Did you mean 'cortex-a72'?" in warning
+
+
 def test_the_target_s_threads_cores_and_memory_reach_the_device(built: Path) -> None:
     text = (built / "config.toml").read_text()
     assert "threads = 2\n" in text and "cores = [0, 1]\n" in text

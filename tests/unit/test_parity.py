@@ -12,6 +12,7 @@ from edgekit.errors import BundleError, MissingToolError, UsageError
 from edgekit.parity import ParityOptions
 from edgekit.records import store
 from edgekit.records.cases import Tolerance
+from edgekit.targets import load as targets
 
 browser = pytest.mark.browser
 NO_BROWSER = ParityOptions(browser_path=Path("/nowhere/chrome"))
@@ -165,5 +166,9 @@ def test_a_target_of_the_user_s_own_is_found_in_their_folder_or_replaced_by_a_br
     )
     with pytest.raises(UsageError, match="no browser 'netscape'"):
         parity.verify(folder, ParityOptions(targets_dir=own))
+    with pytest.raises(UsageError, match=r"'parity.runner' is 'netscape', and there is no such runner"):
+        parity.check_runner(targets.load("mine", own))
+    parity.check_runner(targets.load("wasm"))
+    parity.check_runner(targets.load("linux-arm64"))
     with pytest.raises(MissingToolError):  # it got as far as the browser
         parity.verify(folder, ParityOptions(runner="chromium", browser_path=Path("/nowhere/chrome")))

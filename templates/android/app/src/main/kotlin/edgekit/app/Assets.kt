@@ -27,6 +27,10 @@ class Assets(private val context: Context) {
     }
     // Weights beside the model are found by path, and assets have none.
     val folder = File(context.noBackupFilesDir, "model-" + ModelInfo.MODEL_SHA256.substring(0, 16))
+    // What an earlier version of the app copied is of another model, and may be as large as this one.
+    context.noBackupFilesDir
+        .listFiles { file -> file.name.startsWith("model-") && file != folder }
+        ?.forEach { it.deleteRecursively() }
     for (name in ModelInfo.externalData() + ModelInfo.MODEL) {
       copy(name, File(folder, name))
     }
