@@ -24,7 +24,11 @@ from edgekit.cli.main import run
 from edgekit.kinds import android
 from edgekit.targets.options import WEB
 
-pytestmark = [pytest.mark.browser, needs("apk", "tests")]
+pytestmark = [
+    pytest.mark.browser,
+    needs("apk", "tests"),
+    pytest.mark.xdist_group("adb webview"),
+]
 
 
 @pytest.fixture(scope="module")

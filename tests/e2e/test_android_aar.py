@@ -15,7 +15,11 @@ from models.real import RealModel
 
 from edgekit.bundle import android_project
 
-pytestmark = [pytest.mark.real_models, needs("tests")]
+pytestmark = [
+    pytest.mark.real_models,
+    needs("tests"),
+    pytest.mark.xdist_group("android aar"),
+]
 
 AAR = RealModel(
     key="onnxruntime_aar",

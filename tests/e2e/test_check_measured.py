@@ -29,7 +29,9 @@ def passes(text: str, folder: Path, name: str) -> tuple[bool, tuple[str, ...]]:
     return result.verdict.passed, built.warnings
 
 
-@pytest.mark.parametrize("rule_id", ["conv-channels-of-three", "conv-padding-behind"])
+@pytest.mark.parametrize(
+    "rule_id", ["conv-channels-of-three", pytest.param("conv-padding-behind", marks=pytest.mark.sweep)]
+)
 def test_a_sample_is_wrong_on_a_gpu_and_its_twin_is_right(rule_id: str, tmp_path: Path) -> None:
     right, warnings = passes(page(rule_id).found, tmp_path, "found")
     assert not right

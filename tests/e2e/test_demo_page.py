@@ -28,7 +28,7 @@ from edgekit.serve.app import create_app
 from edgekit.serve.inbox import Inbox
 from edgekit.serve.server import serving
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("demo page")]  # one worker: the bundle is made once
 
 TITLE = '<script>pwned()</script> "quoted" \'é☃'
 DIGITS = "digits"

@@ -14,7 +14,7 @@ from models import real
 from edgekit import resources
 from edgekit.cli.main import run
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("engines")]  # one worker: the bundle is made once
 
 Rows = dict[tuple[str, str], dict[str, Any]]
 Matrix = Callable[..., tuple[int, Rows]]
@@ -99,6 +99,7 @@ def test_what_must_be_equal_and_is_not_fails_in_every_engine(digits: Path, matri
 
 
 @pytest.mark.real_models
+@pytest.mark.sweep  # another silero VAD fails in Chromium, and passes repaired in Firefox, in every run
 def test_a_model_that_webgpu_gets_wrong_is_caught_in_firefox_too_and_is_right_on_wasm(
     tmp_path: Path, matrix: Matrix
 ) -> None:

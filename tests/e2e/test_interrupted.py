@@ -56,7 +56,9 @@ def test_what_a_killed_repair_leaves_is_removed_by_the_next_command_that_writes_
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("command", ["diagnose", "repair", "fuzz", "conformance"])
+@pytest.mark.parametrize(
+    "command", ["diagnose", "repair", "fuzz", pytest.param("conformance", marks=pytest.mark.sweep)]
+)
 def test_an_interrupted_command_says_one_line_and_leaves_nothing(
     tmp_path: Path, command: str, number: signal.Signals
 ) -> None:

@@ -31,7 +31,7 @@ from edgekit.wasm.edits import cut, record
 from edgekit.wasm.layout import flag_base
 from edgekit.wasm.module import Module, parse
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("net")]  # one worker: the bundle is made once
 
 CPU = pins.load().chosen(["wasm"], "test")[0]
 MISS_ADDRESS = 16

@@ -24,7 +24,7 @@ Judged = tuple[int, dict[str, Any], Path]
 # Built for the CPU with a runtime that is cut to them; the others with the published one, for half a minute less.
 CUT = ("silero_vad", "magika", "ppocr_det")
 # In every run of the tests, a few of each kind; the others are tried with all of them by `make sweep`.
-ALWAYS = {"wasm": ("silero_vad", "magika", "ppocr_det", "logreg_iris"), "webgpu": ("silero_vad", "magika", "swift_f0")}
+ALWAYS = {"wasm": ("silero_vad", "logreg_iris"), "webgpu": ("silero_vad", "swift_f0")}
 
 
 @pytest.fixture
