@@ -103,7 +103,8 @@ def _concluded(done: Repair) -> list[str]:
     failed = [proof for proof in done.before if proof.status != "passed"]
     lines = [f"Before: {_label(proof)} {proof.status}: {proof.note or 'no reason given'}" for proof in failed]
     if done.status == "failed":
-        return [*lines, "✗ Nothing that was tried passes. The bundle is as it was."]
+        asked = "'edgekit diagnose' names the node and says which side is wrong: no setting cures a wrong reference."
+        return [*lines, "✗ Nothing that was tried passes. The bundle is as it was.", asked]
     kept = [f"Kept: {done.chosen_by}."] if done.chosen_by else []
     return [*lines, *kept, f"✓ Repaired with {done.chosen}: {_labels(done.after)} passed."]
 

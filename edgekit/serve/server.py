@@ -3,13 +3,17 @@
 import errno
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from flask import Flask
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from edgekit.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 # The addresses to listen on that mean all of a machine's; a browser cannot open them.
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  compared with, not bound to
@@ -18,8 +22,20 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  compared with, not bound to
 _IDLE_SECONDS = 60
 
 
+_ANSWER = "edgekit.answer"
+
+
 class _Handler(WSGIRequestHandler):
     timeout = _IDLE_SECONDS
+
+    def connection_dropped(self, error: BaseException, environ: "WSGIEnvironment | None" = None) -> None:
+        """Let go of the file that was being sent.
+
+        werkzeug closes it only where the rest of the request can be read, and a client that is gone resets that.
+        """
+        close = getattr((environ or {}).get(_ANSWER), "close", None)
+        if close is not None:
+            close()
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002  the name is werkzeug's
         """Write no access log: standard error belongs to whoever runs the server."""
@@ -35,7 +51,9 @@ def serving(app: Flask, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]
     family, taken = listener.family, listener.getsockname()[1]
     try:
         # werkzeug ends the process when it cannot bind, so it is given a socket that is bound.
-        server = make_server(host, taken, app, threaded=True, request_handler=_Handler, fd=listener.fileno())
+        server = make_server(
+            host, taken, _remembered(app), threaded=True, request_handler=_Handler, fd=listener.fileno()
+        )
     finally:
         listener.close()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -46,6 +64,17 @@ def serving(app: Flask, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _remembered(app: "WSGIApplication") -> "WSGIApplication":
+    """Return the application, with each answer under a key of its request's environment."""
+
+    def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        environ[_ANSWER] = app(environ, start_response)
+        made: Iterable[bytes] = environ[_ANSWER]
+        return made
+
+    return answer
 
 
 def address_here() -> str | None:

@@ -26,8 +26,10 @@ def test_every_case_is_a_valid_model_with_a_name_of_its_own(cases: tuple[Case, .
 def test_every_case_runs_on_the_desktop(cases: tuple[Case, ...], optimization: Optimization) -> None:
     replies = desktop.replay(cases, optimization=optimization)
     wanted = {True: "done", False: "loaded"}
-    wrong = {c.name: r.error for c, r in zip(cases, replies, strict=True) if r.outcome != wanted[c.run]}
-    assert wrong == {}
+    wrong = {c.name: r.error or "" for c, r in zip(cases, replies, strict=True) if r.outcome != wanted[c.run]}
+    # onnxruntime packs MatMulFpQ4 for processors with AVX-512 alone.
+    assert {name: error for name, error in wrong.items() if "not yet supported on this hardware" not in error} == {}
+    assert all("MatMulFpQ4" in name for name in wrong)
 
 
 def test_a_case_with_an_input_left_out_does_not_run(cases: tuple[Case, ...]) -> None:

@@ -53,7 +53,9 @@ def test_a_case_is_fused_and_only_by_the_optimization(
     name: str, domain: str, op_type: str, by_name: dict[str, Case], tmp_path: Path
 ) -> None:
     levels = ort.GraphOptimizationLevel
-    assert (domain, op_type) in optimized(by_name[name], tmp_path, levels.ORT_ENABLE_ALL)
+    # The last level chooses layouts too, which take other convolutions on other processors.
+    level = levels.ORT_ENABLE_ALL if domain == BLOCKED else levels.ORT_ENABLE_EXTENDED
+    assert (domain, op_type) in optimized(by_name[name], tmp_path, level)
     assert (domain, op_type) not in optimized(by_name[name], tmp_path, levels.ORT_DISABLE_ALL)
 
 

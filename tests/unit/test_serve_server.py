@@ -1,13 +1,17 @@
 import http.client
 import json
 import socket
+import struct
+import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
 import tiny_bundle
+from flask import Flask
 
 from edgekit.bundle.open import Bundle
 from edgekit.errors import UsageError
@@ -130,3 +134,28 @@ def test_an_empty_host_is_refused_and_not_taken_for_all_addresses(host: str, bun
         serving(create_app(bundle, Inbox(tmp_path / "in")), host),
     ):
         pass
+
+
+def test_what_was_sent_is_let_go_of_though_the_client_is_gone_with_its_request_half_sent() -> None:
+    """werkzeug reads the rest of a request before it closes the answer, and the reset of one who left ends that."""
+    closed = threading.Event()
+    connection = socket.socket()
+
+    class Answer:
+        def __iter__(self) -> Iterator[bytes]:
+            yield b"some of it"
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()  # with a reset
+
+        def close(self) -> None:
+            closed.set()
+
+    def app(_: object, start_response: Callable[..., object]) -> Answer:
+        start_response("200 OK", [("Content-Length", "1000")])
+        return Answer()
+
+    with serving(cast(Flask, app)) as at:
+        parts = urlsplit(at)
+        connection.connect((parts.hostname, parts.port))
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+        assert closed.wait(10)
