@@ -53,9 +53,9 @@ def test_a_case_is_fused_and_only_by_the_optimization(
     name: str, domain: str, op_type: str, by_name: dict[str, Case], tmp_path: Path
 ) -> None:
     levels = ort.GraphOptimizationLevel
-    # The last level chooses layouts too, which take other convolutions on other processors.
-    level = levels.ORT_ENABLE_ALL if domain == BLOCKED else levels.ORT_ENABLE_EXTENDED
-    assert (domain, op_type) in optimized(by_name[name], tmp_path, level)
+    # The last level chooses layouts too, which take other convolutions on other processors: there the one before tells.
+    every = optimized(by_name[name], tmp_path, levels.ORT_ENABLE_ALL)
+    assert (domain, op_type) in every | optimized(by_name[name], tmp_path, levels.ORT_ENABLE_EXTENDED)
     assert (domain, op_type) not in optimized(by_name[name], tmp_path, levels.ORT_DISABLE_ALL)
 
 
