@@ -22,7 +22,7 @@ help:
 	@echo "make lint    ruff and eslint"
 	@echo "make types   mypy and tsc"
 	@echo "make unit    the tests that need no browser, a few seconds"
-	@echo "make sweep   the tests that 'make test' leaves out: more real models, more builds of the runtime"
+	@echo "make sweep   the tests that 'make test' leaves out: more real models, more builds, more ways to fail"
 	@echo "make bench   measure, and write the results to benchmarks/results"
 	@echo "make conformance    run every conformance case on every runtime, and write the operator tables anew"
 	@echo "make bench-trim  trim many models, beside onnxsim and onnxslim"
@@ -110,7 +110,7 @@ pytest: $(VENV)/.dev $(VENV)/.devices setup
 	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -x $(PYTEST_ARGS)
 
 sweep: $(VENV)/.dev $(VENV)/.devices setup
-	$(call heading,Tests that only add breadth (ten minutes or more))
+	$(call heading,Tests that only add breadth (half an hour or more))
 	@$(BIN)/pytest -n $(PYTEST_WORKERS) --dist loadgroup -m sweep $(PYTEST_ARGS)
 
 bench: setup

@@ -53,6 +53,7 @@ def test_every_kind_of_cure_is_found_and_what_keeps_most_nodes_on_the_gpu_is_kep
     assert open_bundle(folder).manifest_sha256 == manifest
 
 
+@pytest.mark.sweep
 def test_a_node_without_a_name_is_named_to_be_left_to_the_cpu(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

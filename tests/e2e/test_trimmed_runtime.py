@@ -121,6 +121,7 @@ def test_what_a_visitor_loads_is_a_third_and_the_bundle_says_how_it_was_made(dig
     assert (plan["net"], row["proven"], row["sources"]) == ("cpu", [1, 4], ["profile", "recording"])
 
 
+@pytest.mark.sweep
 def test_built_again_it_has_the_same_bytes(digits: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     again = build(tmp_path / "again")
     capfd.readouterr()

@@ -50,6 +50,7 @@ def crashed(seed: int) -> Journal:
     return Journal({}, "-" * number + "c", told)
 
 
+@pytest.mark.sweep
 def test_a_case_that_traps_is_made_small_and_written_down(tmp_path: Path) -> None:
     place, journal = bench(tmp_path, "transB"), crashed(1)
     (found,) = crashes.understand(place, AMONG, 1, journal, 60.0)

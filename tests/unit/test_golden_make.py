@@ -133,6 +133,7 @@ def test_a_tolerance_for_an_output_that_is_not_there_is_refused(tmp_path: Path) 
         made(LINEAR, tmp_path, output_tolerance={"z": Tolerance(1, 0)})
 
 
+@pytest.mark.sweep
 def test_a_dead_output_leaves_a_weak_set_and_not_an_empty_one(tmp_path: Path) -> None:
     # No input in reach makes relu(x * 0 - 5) anything but zero: all cases are weak, and none may be called strong.
     text = (
@@ -154,6 +155,7 @@ def test_an_output_that_no_input_changes_is_weak(tmp_path: Path) -> None:
     assert all("blind" in " ".join(case.grade.weak) for case in found.cases)
 
 
+@pytest.mark.sweep
 def test_a_model_of_which_every_case_is_chaotic_keeps_a_few_that_are_said_to_be_weak(tmp_path: Path) -> None:
     # About 2**26 modulo less than 1: the next float gives something else altogether.
     text = (
@@ -208,6 +210,7 @@ def test_recorded_outputs_are_for_the_samples_alone(tmp_path: Path) -> None:
     assert [array(case, "y").tolist() for case in found.cases] == [[[1, 2, 3]]]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

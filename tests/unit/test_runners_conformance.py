@@ -104,6 +104,7 @@ def test_a_page_that_waits_for_cases_is_not_taken_for_dead(tmp_path: Path) -> No
     assert heard == ["done", "done"]
 
 
+@pytest.mark.sweep
 def test_where_pages_only_wait_several_share_the_cases(tmp_path: Path) -> None:
     waiting = dataclasses.replace(FAKE, execution_provider="webgpu", needs=("webgpu",))
     models = ["run", "refuse"] * 30 + ["trap"] + ["run"] * 4

@@ -114,6 +114,7 @@ def test_a_package_that_is_not_the_pinned_one_is_refused(
     assert [p for p in tree(own_cache) if p != "runtime"] == []
 
 
+@pytest.mark.sweep
 def test_two_processes_at_once_both_have_it(online: None, own_cache: Path) -> None:
     command = [sys.executable, "-c", "from edgekit.runtime.fetch import fetch; print(fetch().version)"]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]

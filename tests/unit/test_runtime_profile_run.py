@@ -143,6 +143,7 @@ def test_threads_enter_more_and_may_enter_what_they_did_not(measured: Profile) -
     assert max(measured.threads) < measured.count
 
 
+@pytest.mark.sweep
 def test_descriptions_for_people_are_told_from_texts_that_code_reads(measured: Profile) -> None:
     found = {text.address: text for text in texts.texts(parse((fetch.fetch().folder / CPU.wasm).read_bytes()))}
     described = [found[text.address] for text in measured.texts if text.documentation]
@@ -153,6 +154,7 @@ def test_descriptions_for_people_are_told_from_texts_that_code_reads(measured: P
     assert {text.address for text in measured.texts} == found.keys()
 
 
+@pytest.mark.sweep
 def test_after_a_refusal_on_webgpu_programs_are_kept_and_what_makes_them_is_seen_all_the_same() -> None:
     (variant,) = pins.load().chosen(["jspi"], "test")
     recorder, recording = recording_dist(fetch.fetch(), variant)

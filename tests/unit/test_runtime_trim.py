@@ -165,6 +165,7 @@ def test_what_the_first_proof_misses_is_kept_in_the_next_round(
     assert found.wasm is not None and found.sources == ("profile", "recording")
 
 
+@pytest.mark.sweep
 def test_the_twin_a_runtime_that_lacks_more_than_the_rounds_tell_is_shipped_as_published(
     linear: Draft, threadless: Profile, packaged: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -196,6 +197,7 @@ def test_a_runtime_that_answers_otherwise_is_shipped_as_published(
     assert found.reason == "cut, it does not answer the same with 1 threads"
 
 
+@pytest.mark.sweep
 def test_a_runtime_that_refuses_in_other_words_is_shipped_as_published(
     linear: Draft, profile: Profile, packaged: Any, tmp_path: Path
 ) -> None:
@@ -225,6 +227,7 @@ def test_where_golden_cases_fail_the_profile_keeps_its_margin_and_nothing_is_sai
     assert ort_in_node.answer(found.wasm, failing.model, {"x": np.array([[1, 4]], np.float32)}, tmp_path)
 
 
+@pytest.mark.sweep
 def test_a_build_that_refuses_the_model_is_cut_and_said_to_refuse(tmp_path: Path) -> None:
     found = draft(REFUSED, tmp_path, np.float64).trim(tmp_path / "work")
     assert (found.refused, found.reason, found.proven) == (True, "", (1, 4))

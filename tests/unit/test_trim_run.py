@@ -70,6 +70,7 @@ def test_a_file_newer_than_the_runtime_states_an_older_ir_version_on_request(tmp
     np.testing.assert_array_equal(run(proto, {"x": X})[0], run(parse(NET), {"x": X})[0])
 
 
+@pytest.mark.sweep
 def test_whole_numbers_leave_int64_and_are_proven_at_both_ends_of_a_range(tmp_path: Path) -> None:
     model = """g (float[N, M] x) => (bool[1] y) <int64 i = {0}, int64 j = {1}, int64[1] ax = {0}, int64[1] one = {1}> {
         s = Shape(x) n = Gather(s, i) m = Gather(s, j) p = Mul(n, m) q = Unsqueeze(p, ax) r = Neg(q) t = Sub(r, one)
@@ -186,6 +187,7 @@ OLD = """<ir_version: 3, opset_import: ["" : 8]> g (float[1, 2, 3, 3] x, float[2
 }"""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("opset", "operator"), [(None, "Upsample"), (17, "Resize")])
 def test_an_old_file_becomes_a_current_one(tmp_path: Path, opset: int | None, operator: str) -> None:
     plan, proto = trimmed(OLD, tmp_path, TrimOptions(opset=opset))

@@ -97,6 +97,7 @@ def test_no_trim_ships_the_file_as_it_came(tmp_path: Path) -> None:
     assert not (tmp_path / "bundle" / PLAN).exists()
 
 
+@pytest.mark.sweep
 def test_the_same_model_gives_the_same_bundle_wherever_it_lies(tmp_path: Path) -> None:
     for name in ("a", "b/deeper"):
         built(write(NET, tmp_path / "in" / name), tmp_path / name / "bundle")
@@ -126,6 +127,7 @@ def test_what_cannot_be_proven_is_shipped_as_it_came(tmp_path: Path) -> None:
     assert twin.plan is not None
 
 
+@pytest.mark.sweep
 def test_a_trimmed_model_that_is_worse_on_the_target_is_not_shipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +190,7 @@ def test_weights_in_files_stay_in_files_under_the_hosts_limit(tmp_path: Path) ->
     np.testing.assert_array_equal(run(before, x)[0], run(after, x)[0])
 
 
+@pytest.mark.sweep
 def test_constants_that_were_inputs_change_no_input_of_the_page(tmp_path: Path) -> None:
     known = came(write(INITIALIZER_AS_INPUT, tmp_path))
     found = ship.choose(known, targets.load("wasm"), tmp_path / "work", DEFAULT_LIMITS)

@@ -116,6 +116,7 @@ def test_branches_that_overlap_or_lie_outside_are_refused(module: Module, dead: 
         cut(module, range(4), MISS, None, {CHOOSE: dead})
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", RUNTIMES)
 def test_every_branch_of_the_real_runtimes_can_be_recorded_and_cut(name: str, tmp_path: Path) -> None:
     module = parse(runtime(name))

@@ -106,6 +106,7 @@ def test_data_at_a_place_that_is_not_constant_are_refused_and_so_are_unknown_ins
         texts(parse(MAGIC + section(1, "01 60 00 00") + section(3, "01 00") + section(10, "01 03 00 ff 0b")))
 
 
+@pytest.mark.sweep
 def test_the_real_runtime_has_thousands_of_texts_and_is_valid_without_them(tmp_path: Path) -> None:
     (name,) = [name for name in RUNTIMES if name == "ort-wasm-simd-threaded.wasm"]
     stock = parse(runtime(name))
