@@ -11,12 +11,13 @@ import numpy as np
 from edgekit.errors import UsageError, did_you_mean
 from edgekit.records.cases import CaseSet, GoldenCase
 from edgekit.records.labels import Label
-from edgekit.records.tensors import Value
+from edgekit.records.tensors import Array, Value
 from edgekit.records.verdict import LabelChange, LabelResult
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _HALF = 0.5
 _NOTHING = "nothing"
+_INDEX = "A label of scores is the index of the right class, from 0."
 
 Outputs = Mapping[str, Value]
 
@@ -35,7 +36,7 @@ def predictions(value: Value) -> tuple[str, ...]:
     if value.dtype not in _FLOATS:
         return tuple(str(int(number)) for number in array.ravel())
     numbers = array.astype(np.float64)
-    width = numbers.shape[-1] if numbers.ndim else 1
+    width = _width(numbers)
     rows = numbers.reshape(-1, width)
     if width == 1:
         said = [str(int(number >= _HALF)) for number in rows[:, 0]]
@@ -88,14 +89,14 @@ def _grouped(case_set: CaseSet, labels: Sequence[Label]) -> dict[tuple[str, str]
         if known[case][output].dtype != "string" and not all(_is_whole(label) for label in own):
             raise UsageError(
                 f"Output '{output}' of case '{case}' says numbers, and a label is {own[0]!r}.",
-                hint="A label of scores is the index of the right class, from 0.",
+                hint=_INDEX,
             )
         classes = _classes(known[case][output])
         if classes is not None and (beyond := [label for label in own if not 0 <= int(label) < classes]):
             raise UsageError(
                 f"Output '{output}' of case '{case}' tells {classes} classes apart, 0 to {classes - 1}, and a label is "
                 f"{beyond[0]!r}.",
-                hint="A label of scores is the index of the right class, from 0.",
+                hint=_INDEX,
             )
     return found
 
@@ -104,8 +105,11 @@ def _classes(value: Value) -> int | None:
     """Return how many classes scores tell apart; None for what names its classes itself."""
     if value.array is None or value.dtype not in _FLOATS:
         return None
-    width = value.array.shape[-1] if value.array.ndim else 1
-    return max(2, width)
+    return max(2, _width(value.array))
+
+
+def _width(array: Array) -> int:
+    return int(array.shape[-1]) if array.ndim else 1
 
 
 def _output(label: Label, outputs: Outputs) -> str:

@@ -194,7 +194,7 @@ def _judge_output(
     if given.array.shape != reference.array.shape:
         return _without(case, reference, "wrong_shape", f"It has {shapes}.")
     given, reference = case.defined(given), case.defined(reference)
-    assert given.array is not None and reference.array is not None  # noqa: S101  as before
+    assert given.array is not None and reference.array is not None  # noqa: S101  only elements were changed
     if reference.dtype == "string":
         difference = reasons.different_string(given.array, reference.array)
         return _without(case, reference, "match" if difference is None else "mismatch", difference)

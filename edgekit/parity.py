@@ -223,7 +223,8 @@ def load_runner(name: str) -> Runner:
 def check_runner(target: Target) -> None:
     """Raise UsageError when nothing obtains records from a target: parity of its bundles could not run."""
     name = target.parity.runner
-    known = [each for each in devices.modules() if devices.named(each) is not None or each in runner_names()]
+    browsers = runner_names()
+    known = [each for each in devices.modules() if each in browsers or devices.named(each) is not None]
     if name not in known:
         raise UsageError(
             f"Target '{target.id}': 'parity.runner' is '{name}', and there is no such runner."

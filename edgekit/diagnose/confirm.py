@@ -16,7 +16,7 @@ from edgekit.diagnose.left_open import left_open, settled
 from edgekit.diagnose.result import Finding, Kind, NodeFacts, Side
 from edgekit.diagnose.scene import Scene
 from edgekit.diagnose.twins import Twins, twins_of
-from edgekit.facts.casts import CASTS
+from edgekit.facts.casts import is_cast
 from edgekit.isolate.cut import constants, part
 from edgekit.isolate.reduce import Sample, fewer_nodes
 from edgekit.records.tensors import Array, Value, value_of
@@ -63,7 +63,7 @@ class Cut:
     @cached_property
     def left_open(self) -> dict[str, Array]:
         """Where the standard leaves open what a node gives of ``inputs``; nothing where there are several nodes."""
-        if len(self.model.graph.node) != 1 or self.node.op_type not in CASTS:
+        if len(self.model.graph.node) != 1 or not is_cast(self.model.graph.node[0]):
             return {}
         read = constants(self.model) | {value.name: _array(value) for value in self.inputs}
         return left_open(self.model.graph.node[0], read, self.expected)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 
-from edgekit.facts.casts import CASTS, bounds
+from edgekit.facts.casts import bounds, is_cast
 from edgekit.records.tensors import Array
 
 
@@ -15,7 +15,7 @@ def left_open(node: onnx.NodeProto, read: Mapping[str, Array], given: Mapping[st
     ``read``: what the node reads, ``given``: what it gave. Of a Cast of floats to integers these are NaN, infinities,
     and what is beyond the range: see ``edgekit.facts.casts``.
     """
-    if node.domain not in ("", "ai.onnx") or node.op_type not in CASTS:
+    if not is_cast(node):
         return {}
     source, result = read.get(node.input[0]), given.get(node.output[0])
     if source is None or result is None or result.dtype.kind not in "iu" or source.shape != result.shape:

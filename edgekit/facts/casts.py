@@ -7,8 +7,14 @@ range of the integer type when its fraction is cut off.
 import math
 
 import numpy as np
+import onnx
 
-CASTS = ("Cast", "CastLike")
+from edgekit.model import walk
+
+
+def is_cast(node: onnx.NodeProto) -> bool:
+    """Whether a node is a Cast or CastLike of ai.onnx."""
+    return walk.domain_name(node.domain) == walk.DEFAULT_DOMAIN and node.op_type in ("Cast", "CastLike")
 
 
 def bounds(dtype: np.dtype[np.signedinteger] | np.dtype[np.unsignedinteger]) -> tuple[float, float]:

@@ -70,7 +70,7 @@ def write_disturbed(
                 move_out(tensor, tensor.raw_data, stream, location)
         for tensor in walk.all_tensors(proto):
             if is_external(tensor) and external_data.span(tensor).location != location:
-                move_out(tensor, _raw(model, tensor), stream, location)
+                move_out(tensor, b"".join(models.raw_bytes(model, tensor)), stream, location)
     path = folder / "model.onnx"
     models.save(proto, path)
     return path
@@ -133,12 +133,3 @@ def _fresh_name(taken: set[str]) -> str:
     while name in taken:
         name = f"_{name}"
     return name
-
-
-def _raw(model: LoadedModel, tensor: onnx.TensorProto) -> bytes:
-    """Return the bytes of external data as they lie in the file, so that dtypes numpy lacks are copied too."""
-    part = external_data.span(tensor)
-    file = next(file for file in model.external_files if file.location == part.location)
-    with file.path.open("rb") as stream:
-        stream.seek(part.offset)
-        return stream.read(external_data.tensor_bytes(tensor))

@@ -70,9 +70,7 @@ def check_limits(model: LoadedModel, *, ir_version: int, opset: int) -> None:
             hint="Export it again with an older onnx package. When its operators are old enough, lowering the number "
             f"will do: m = onnx.load({name!r}); m.ir_version = {ir_version}; onnx.save(m, {name!r}).",
         )
-    newest = max(
-        (i.version for i in model.proto.opset_import if walk.domain_name(i.domain) == walk.DEFAULT_DOMAIN), default=0
-    )
+    newest = walk.opset(model.proto)
     if newest > opset:
         raise ModelError(
             f"{model.path} uses opset {newest} of ai.onnx; the target's runtime has at most opset {opset}.",

@@ -26,6 +26,11 @@ def domain_name(domain: str) -> str:
     return domain or DEFAULT_DOMAIN
 
 
+def opset(proto: onnx.ModelProto) -> int:
+    """Return the newest version of ai.onnx that a model imports; 0 where it imports none."""
+    return max((i.version for i in proto.opset_import if domain_name(i.domain) == DEFAULT_DOMAIN), default=0)
+
+
 def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
     """Yield the graphs that a node's attributes hold, not those nested deeper."""
     for attribute in node.attribute:

@@ -21,7 +21,7 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  compared with, not bound to
 # A client that sends or takes nothing for this long is let go.
 _IDLE_SECONDS = 60
 
-
+# Where a request's environment holds what is sent.
 _ANSWER = "edgekit.answer"
 
 
@@ -70,8 +70,7 @@ def _remembered(app: "WSGIApplication") -> "WSGIApplication":
     """Return the application, with each answer under a key of its request's environment."""
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        environ[_ANSWER] = app(environ, start_response)
-        made: Iterable[bytes] = environ[_ANSWER]
+        environ[_ANSWER] = made = app(environ, start_response)
         return made
 
     return answer
